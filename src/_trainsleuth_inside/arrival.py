@@ -1,0 +1,58 @@
+"""What happens when the program has imported torch: every probe is installed, and the knobs of a trial are set."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Tuple
+
+from _trainsleuth_inside import knobs
+from _trainsleuth_inside.facts import FactWriter
+from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.heartbeat import Heartbeat
+from _trainsleuth_inside.probes import (
+    autograd,
+    compiling,
+    environment,
+    freezing,
+    loaders,
+    loggers,
+    losses,
+    modules,
+    optimizers,
+    scalers,
+    schedulers,
+    seeds,
+)
+from _trainsleuth_inside.watch import Watch
+
+Install = Callable[[Watch, Probe], None]
+PROBES: Tuple[Tuple[str, Install], ...] = (
+    ("environment", environment.install),
+    ("seeds", seeds.install),
+    ("freezing", freezing.install),
+    ("compiling", compiling.install),
+    ("optimizers", optimizers.install),
+    ("autograd", autograd.install),
+    ("modules", modules.install),
+    ("losses", losses.install),
+    ("scalers", scalers.install),
+    ("schedulers", schedulers.install),
+    ("loaders", loaders.install),
+    ("loggers", loggers.install),
+)
+
+
+def torch_imported(torch: Any, facts: FactWriter, beat: Heartbeat) -> None:
+    try:
+        watch = Watch(torch, facts, beat, float(os.environ.get("TRAINSLEUTH_BUDGET", "0.01")))
+    except Exception as problem:
+        facts.write("probe_off", probe="all", why=f"{type(problem).__name__}: {problem}")
+        return
+    for name, install in PROBES:
+        probe = Probe(name, facts)
+        try:
+            install(watch, probe)
+        except Exception as problem:
+            probe.fail(problem)
+    facts.before_exit.append(Probe("ending", facts).guard(watch.end))
+    knobs.set_from_environment(watch)

@@ -1,0 +1,67 @@
+"""Starts everything inside a Python process: the fact file, the heartbeat, and the probes once torch is imported."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import platform
+import socket
+import sys
+import time
+from typing import Any, Dict
+
+from _trainsleuth_inside import import_hooks
+from _trainsleuth_inside.facts import FactWriter
+from _trainsleuth_inside.heartbeat import ENDED, Heartbeat
+from _trainsleuth_inside.secrets import without_secrets
+
+
+def _header() -> Dict[str, Any]:
+    environment = os.environ
+    return {
+        "pid": os.getpid(),
+        "parent": os.getppid(),
+        "command": without_secrets(getattr(sys, "orig_argv", None) or [sys.executable, *sys.argv]),
+        "python": platform.python_version(),
+        "host": socket.gethostname(),
+        "rank": _number(environment.get("RANK")),
+        "local_rank": _number(environment.get("LOCAL_RANK")),
+        "world": _number(environment.get("WORLD_SIZE")),
+    }
+
+
+def _number(text: Any) -> Any:
+    return int(text) if isinstance(text, str) and text.isdigit() else None
+
+
+def begin() -> None:
+    case = os.environ["TRAINSLEUTH_CASE"]
+    facts = FactWriter(os.path.join(case, "facts"), _header)
+    beat = Heartbeat(os.environ.get("TRAINSLEUTH_BEATS") or os.path.join(case, "beats"))
+    facts.write("started", at=time.time())
+
+    from _trainsleuth_inside.probes import crash
+
+    crash.install(facts)
+
+    def forked() -> None:
+        facts.forked()
+        beat.open()
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=forked)
+
+    def ended() -> None:
+        for last_words in facts.before_exit:
+            last_words()
+        facts.write("exit")
+        beat.tick(ENDED)
+
+    atexit.register(ended)
+
+    def torch_arrived(torch: Any) -> None:
+        from _trainsleuth_inside import arrival
+
+        arrival.torch_imported(torch, facts, beat)
+
+    import_hooks.after_import("torch", torch_arrived)

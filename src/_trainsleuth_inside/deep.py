@@ -1,0 +1,276 @@
+"""The deep window: each module call of a forward, each place where the graph is cut, and a walk through the graph.
+
+Only in programs that compile nothing, and only for the first windows and then as often as the budget allows.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+
+from _trainsleuth_inside import places
+from _trainsleuth_inside.guard import Probe
+
+MOST_CALLS = 600
+MOST_CUTS = 200
+MOST_NODES = 50_000
+CHAIN = 24
+ROWS, COLUMNS = 32, 512
+
+
+class Call:
+    __slots__ = ("at", "grad_on", "module", "node", "numbers", "order", "parent", "pointer", "requires_grad", "root", "size")
+
+    def __init__(self, order: int, parent: int, module: Any, root: Any) -> None:
+        self.order = order
+        self.parent = parent
+        self.module = module
+        self.root = root
+        self.at: Optional[places.Place] = None
+        self.node: Any = None
+        self.pointer = 0
+        self.size = 0
+        self.requires_grad = False
+        self.grad_on = True
+        self.numbers: List[Any] = []
+
+
+class DeepWindow:
+    def __init__(self, watch: Any, probe: Probe) -> None:
+        self._watch = watch
+        self._torch = watch.torch
+        self._probe = probe
+        self._calls: List[Call] = []
+        self._stack: List[int] = []
+        self._cuts: List[List[Any]] = []
+        self._patched: List[Tuple[Any, str, Any]] = []
+        self._root: Any = None
+        self._cost = 0.0
+        self._finish = probe.guard(self._finish_call)
+        self._start = probe.guard(self._start_call)
+
+    # -- one forward -----------------------------------------------------------------------------------------------
+
+    def begin(self, root: Any) -> bool:
+        if len(self._calls) >= MOST_CALLS or self._watch.late.busy():
+            return False
+        self._root = root
+        if not self._patched:
+            self._patch_cuts()
+        return True
+
+    def call(self, original: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
+        record = self._start(module, args)
+        try:
+            result = original(module, *args, **kwargs)
+        finally:
+            if record is not None and self._stack:
+                self._stack.pop()
+        if record is not None:
+            self._finish(record, result)
+        return result
+
+    def _start_call(self, module: Any, args: Any) -> Optional[Call]:
+        if len(self._calls) >= MOST_CALLS:
+            return None
+        began = time.perf_counter()
+        record = Call(len(self._calls), self._stack[-1] if self._stack else -1, module, self._root)
+        self._calls.append(record)
+        self._stack.append(record.order)
+        record.at = places.of_frame(sys._getframe(3))
+        record.grad_on = self._torch.is_grad_enabled()
+        if record.parent < 0:
+            first = _first_tensor(self._torch, args)
+            record.numbers = [*self._numbers_of(first), *([None] * 4)]
+        self._cost += time.perf_counter() - began
+        return record
+
+    def _finish_call(self, record: Call, result: Any) -> None:
+        began = time.perf_counter()
+        tensor = _first_tensor(self._torch, result)
+        if tensor is not None:
+            record.node = tensor.grad_fn
+            record.requires_grad = tensor.requires_grad
+            record.size = tensor.numel()
+            record.pointer = _pointer(tensor)
+            record.numbers = [*(record.numbers[:4] or [None] * 4), *self._numbers_of(tensor)]
+        self._cost += time.perf_counter() - began
+
+    def _numbers_of(self, tensor: Any) -> List[Any]:
+        """Size of the values, spread over the rows of the batch, share of zeros, share of columns that are zero in all rows."""
+        if tensor is None or not tensor.is_floating_point() or tensor.dim() < 2 or tensor.shape[0] < 2 or tensor.numel() == 0:
+            return [None] * 4
+        with self._torch.no_grad():
+            flat = tensor.detach()[:ROWS].flatten(1)
+            flat = flat[:, :: -(-flat.shape[1] // COLUMNS)].float()
+            zero = flat == 0
+            return [flat.abs().mean(), flat.std(0).mean(), zero.float().mean(), zero.all(0).float().mean()]
+
+    # -- cuts ------------------------------------------------------------------------------------------------------
+
+    def _patch_cuts(self) -> None:
+        """While a deep window lasts: note who detaches, reads out or rebuilds a tensor that carries a graph."""
+        tensor = self._torch.Tensor
+        for name in ("detach", "item", "numpy", "tolist", "__array__"):
+            original = getattr(tensor, name)
+            self._shadow(tensor, name, self._noting(name, original))
+        data = self._torch._C.TensorBase.data if hasattr(self._torch._C, "TensorBase") else tensor.data
+        note = self._probe.guard(self._note_cut)
+
+        def get(this: Any) -> Any:
+            note("data", this)
+            return data.__get__(this)
+
+        self._shadow(tensor, "data", property(get, lambda this, value: data.__set__(this, value)))
+        enter = self._torch.no_grad.__enter__
+
+        def __enter__(this: Any) -> Any:
+            note("no_grad", None)
+            return enter(this)
+
+        self._shadow(self._torch.no_grad, "__enter__", __enter__)
+
+    def _noting(self, name: str, original: Any) -> Any:
+        note = self._probe.guard(self._note_cut)
+
+        def noted(this: Any, *args: Any, **kwargs: Any) -> Any:
+            note(name, this)
+            return original(this, *args, **kwargs)
+
+        return noted
+
+    def _shadow(self, owner: Any, name: str, value: Any) -> None:
+        self._patched.append((owner, name, owner.__dict__.get(name)))
+        setattr(owner, name, value)
+
+    def _restore(self) -> None:
+        while self._patched:
+            owner, name, original = self._patched.pop()
+            if original is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
+
+    def _note_cut(self, name: str, tensor: Any) -> None:
+        if len(self._cuts) >= MOST_CUTS:
+            return
+        if tensor is not None and not (tensor.requires_grad and tensor.grad_fn is not None):
+            return
+        if places.kind_of(sys._getframe(3).f_code.co_filename) == places.OURS:
+            return
+        at = places.of_frame(sys._getframe(3))
+        source, size = -1, 0
+        if tensor is not None:
+            size, pointer = tensor.numel(), _pointer(tensor)
+            for call in reversed(self._calls):
+                if call.pointer and call.pointer == pointer:
+                    source = call.order
+                    break
+        self._cuts.append([name, at, len(self._calls), source, size])
+
+    # -- the walk --------------------------------------------------------------------------------------------------
+
+    def before_backward(self, loss: Any, at: Optional[places.Place]) -> None:
+        """Walk the graph of the loss, and write what was seen since the last backward."""
+        began = time.perf_counter()
+        self._restore()
+        nodes, leaves, chain = self._walk(loss.grad_fn)
+        rows = []
+        numbers: List[Any] = []
+        for call in self._calls:
+            rows.append([call.order, call.parent, self._path(call), type(call.module).__name__, call.at, call.grad_on,
+                         call.requires_grad, call.node is not None and id(call.node) in nodes])  # fmt: skip
+            numbers += (call.numbers or [None] * 8)[:8]
+        cuts, self._calls, self._cuts, self._stack = self._cuts, [], [], []
+        watch = self._watch
+        reached = [watch.parameters.number(leaf) for leaf in leaves]
+        window = watch.windows
+
+        def write(values: List[Any]) -> None:
+            for index, row in enumerate(rows):
+                row.extend(values[8 * index : 8 * index + 8])
+            watch.facts.write(
+                "deep", window=window, at=at, calls=rows, cuts=cuts, chain=chain, reached=reached[:4000], nodes=len(nodes)
+            )
+
+        from _trainsleuth_inside.movement import read_all
+
+        read_all(watch, numbers, write)
+        cost, self._cost = self._cost + time.perf_counter() - began, 0.0
+        watch.depth.paid(cost, watch.windows + 1, watch.period.seconds)
+
+    def drop(self) -> None:
+        """The window ended without a backward that we saw."""
+        self._restore()
+        self._calls, self._cuts, self._stack = [], [], []
+
+    def _walk(self, root: Any) -> Tuple[Set[int], List[Any], List[List[Any]]]:
+        seen: Dict[int, Any] = {}
+        leaves: List[Any] = []
+        chain: List[List[Any]] = []
+        queue: List[Tuple[Any, int]] = [(root, -1)] if root is not None else []
+        for node, user in queue:
+            if id(node) in seen or len(seen) >= MOST_NODES:
+                continue
+            seen[id(node)] = node
+            variable = getattr(node, "variable", None)
+            if variable is not None:
+                leaves.append(variable)
+            if len(chain) < CHAIN:
+                chain.append([node.name().split("::")[-1], _shape(node), user, _dim(node)])
+                user = len(chain) - 1
+            else:
+                user = -1
+            for following, _ in node.next_functions:
+                if following is not None:
+                    queue.append((following, user))
+        self._kept = seen
+        return set(seen), leaves, chain
+
+    def _path(self, call: Call) -> str:
+        record = self._watch.models.get(id(call.root))
+        if record is None:
+            for path, child in call.root.named_modules():
+                if child is call.module:
+                    return str(path)
+            return "?"
+        return str(record.paths.get(id(call.module), "?"))
+
+
+def _shape(node: Any) -> Optional[List[int]]:
+    try:
+        metadata = node._input_metadata
+        return [int(size) for size in metadata[0].shape] if metadata else None
+    except (AttributeError, RuntimeError, TypeError, ValueError):
+        return None
+
+
+def _dim(node: Any) -> Optional[int]:
+    dim = getattr(node, "_saved_dim", None)
+    if not isinstance(dim, int):
+        return None
+    return dim - (1 << 64) if dim >= 1 << 63 else dim
+
+
+def _pointer(tensor: Any) -> int:
+    try:
+        return int(tensor.data_ptr())
+    except RuntimeError:
+        return 0
+
+
+def _first_tensor(torch: Any, value: Any, level: int = 0) -> Any:
+    """The first tensor in a model's arguments or result, however it is wrapped."""
+    if isinstance(value, torch.Tensor):
+        return value
+    if level > 3:
+        return None
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for item in value[:8]:
+            found = _first_tensor(torch, item, level + 1)
+            if found is not None:
+                return found
+    return None

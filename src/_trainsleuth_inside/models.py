@@ -1,0 +1,54 @@
+"""One model: a module that the program calls itself, not from inside another module's forward."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Dict, List, Optional, Tuple
+
+from _trainsleuth_inside.places import Place
+
+MODE_SENSITIVE = ("Dropout", "BatchNorm", "InstanceNorm", "DropPath", "AlphaDropout")
+Setting = Tuple[bool, bool, Optional[str]]  # train mode, gradients on, loader of the batch
+
+
+class ModelRecord:
+    def __init__(self, name: str, module: Any) -> None:
+        self.name = name
+        self.kind = type(module).__name__
+        self.module = weakref.ref(module)
+        self.paths: Dict[int, str] = {id(child): path for path, child in module.named_modules()}
+        self.sensitive: List[Tuple[str, Any]] = [
+            (path, weakref.ref(child)) for path, child in module.named_modules() if sensitive_to_mode(child)
+        ]
+        self.parameter_count = sum(1 for _ in module.parameters())
+        self.modes_said: Dict[Tuple[bool, bool], Tuple[Any, ...]] = {}
+        self._calls: Dict[Setting, int] = {}
+        self._places: Dict[Setting, Optional[Place]] = {}
+
+    def count(self, setting: Setting) -> bool:
+        """Count one call; True when a call in this setting was never seen before."""
+        calls = self._calls.get(setting)
+        self._calls[setting] = 1 if calls is None else calls + 1
+        return setting not in self._places
+
+    def place(self, setting: Setting, at: Optional[Place]) -> None:
+        self._places[setting] = at
+
+    def take(self) -> List[Dict[str, Any]]:
+        rows = [
+            {"model": self.name, "training": training, "grad": grad, "loader": loader, "n": n,
+             "at": self._places.get((training, grad, loader))}
+            for (training, grad, loader), n in self._calls.items()
+        ]  # fmt: skip
+        self._calls = {}
+        return rows
+
+
+def sensitive_to_mode(module: Any) -> bool:
+    """Whether train and eval differ for this very module: an active Dropout, a norm layer that keeps running statistics."""
+    kind = type(module).__name__
+    if "Dropout" in kind or kind == "DropPath":
+        return bool(getattr(module, "p", getattr(module, "drop_prob", 0)))
+    if "BatchNorm" in kind or "InstanceNorm" in kind:
+        return bool(getattr(module, "track_running_stats", False))
+    return bool(isinstance(getattr(module, "dropout", None), float) and module.dropout > 0)

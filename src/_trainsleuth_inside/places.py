@@ -1,0 +1,79 @@
+"""Finds the user's own line in a stack: the innermost frame that is neither Python's, nor a library's, nor ours."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from types import CodeType, FrameType
+from typing import Any, Dict, List, Optional, Tuple
+
+Place = Tuple[str, int, str]  # file, line, function
+
+OURS, LIBRARY, USER = 0, 1, 2
+_OUR_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_STANDARD = tuple(
+    os.path.abspath(path) + os.sep for key, path in sysconfig.get_paths().items() if key in ("stdlib", "platstdlib") and path
+)
+_kinds: Dict[str, int] = {}
+
+
+def kind_of(filename: str) -> int:
+    """Whose file it is: OURS, LIBRARY or USER; remembered per file name."""
+    known = _kinds.get(filename)
+    if known is not None:
+        return known
+    path = os.path.abspath(filename)
+    if path.startswith(_OUR_FOLDER):
+        kind = OURS
+    elif filename.startswith("<") and not filename.startswith("<ipython"):
+        kind = LIBRARY
+    elif f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path or path.startswith(_STANDARD):
+        kind = LIBRARY
+    elif _is_console_script(path):
+        kind = LIBRARY
+    else:
+        kind = USER
+    _kinds[filename] = kind
+    return kind
+
+
+def _is_console_script(path: str) -> bool:
+    return os.path.dirname(path) == os.path.dirname(os.path.abspath(sys.executable))
+
+
+def caller(skip: int = 1) -> Optional[Place]:
+    """The user's line that led here; a library's line if the user has none on the stack."""
+    return of_frame(sys._getframe(skip + 1))
+
+
+def of_frame(frame: Optional[FrameType]) -> Optional[Place]:
+    fallback: Optional[FrameType] = None
+    while frame is not None:
+        kind = kind_of(frame.f_code.co_filename)
+        if kind == USER:
+            return _place(frame)
+        if kind == LIBRARY and _worth_naming(frame.f_code):
+            fallback = frame  # the outermost library frame is nearest to what the user typed
+        frame = frame.f_back
+    return None if fallback is None else _place(fallback)
+
+
+def _worth_naming(code: CodeType) -> bool:
+    name = code.co_filename
+    return not name.startswith("<") and not name.endswith(("runpy.py", "threading.py"))
+
+
+def _place(frame: FrameType) -> Place:
+    return (os.path.abspath(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
+
+
+def user_frames(traceback: Any) -> List[Place]:
+    """The user's lines of a traceback, outermost first."""
+    found: List[Place] = []
+    while traceback is not None:
+        filename = traceback.tb_frame.f_code.co_filename
+        if kind_of(filename) == USER:
+            found.append((os.path.abspath(filename), traceback.tb_lineno, traceback.tb_frame.f_code.co_name))
+        traceback = traceback.tb_next
+    return found

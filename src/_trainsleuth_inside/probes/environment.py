@@ -1,0 +1,33 @@
+"""Records what the program runs on: versions, threads, devices, and the switches of torch that change numbers."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.watch import Watch
+
+VARIABLES = (
+    "OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_DYNAMIC", "OMP_PROC_BIND", "MKL_NUM_THREADS", "KMP_AFFINITY",
+    "CUDA_VISIBLE_DEVICES", "CUBLAS_WORKSPACE_CONFIG", "PYTORCH_CUDA_ALLOC_CONF", "NCCL_DEBUG", "TORCHDYNAMO_DISABLE",
+    "PYTHONHASHSEED",
+)  # fmt: skip
+
+
+def install(watch: Watch, probe: Probe) -> None:
+    torch = watch.torch
+    record = probe.guard(lambda: _write(watch, torch))
+    record()
+
+
+def _write(watch: Watch, torch: object) -> None:
+    watch.facts.write(
+        "environment",
+        torch=str(getattr(torch, "__version__", "?")),
+        cuda=getattr(getattr(torch, "version", None), "cuda", None),
+        threads=torch.get_num_threads(),  # type: ignore[attr-defined]
+        cores=os.cpu_count(),
+        platform=sys.platform,
+        variables={name: os.environ[name] for name in VARIABLES if name in os.environ},
+    )

@@ -1,0 +1,97 @@
+"""Records the data loaders: their data set, order and workers, each pass over them, and the time spent waiting."""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Any, Dict
+
+from _trainsleuth_inside import places
+from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.heartbeat import DATA, OUTSIDE
+from _trainsleuth_inside.watch import Watch
+
+
+def install(watch: Watch, probe: Probe) -> None:
+    torch = watch.torch
+    data = torch.utils.data
+    loader_base = data.DataLoader
+    iterator_base = data.dataloader._BaseDataLoaderIter
+    names: Dict[int, str] = {}
+    passes: Dict[str, int] = {}
+    init, begin, following = loader_base.__init__, iterator_base.__init__, iterator_base.__next__
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        made(self)
+
+    @probe.guard
+    def made(loader: Any) -> None:
+        name = names[id(loader)] = f"d{len(names) + 1}"
+        try:
+            length = len(loader.dataset)
+        except (TypeError, NotImplementedError):
+            length = None
+        sampler = type(getattr(loader, "sampler", None)).__name__
+        batch_sampler = type(getattr(loader, "batch_sampler", None)).__name__
+        watch.facts.write(
+            "loader", id=name, at=places.caller(2), dataset=type(loader.dataset).__name__, length=length,
+            batch_size=loader.batch_size, sampler=sampler, batch_sampler=batch_sampler, workers=loader.num_workers,
+            drop_last=bool(loader.drop_last),
+        )  # fmt: skip
+
+    loader_base.__init__ = __init__
+
+    @functools.wraps(begin)
+    def begin_watched(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, loader, *args, **kwargs)
+        began(self, loader)
+
+    @probe.guard
+    def began(iterator: Any, loader: Any) -> None:
+        name = names.get(id(loader))
+        iterator._trainsleuth_pass = [name, 0, 0.0]
+
+    iterator_base.__init__ = begin_watched
+
+    @functools.wraps(following)
+    def __next__(self: Any) -> Any:
+        watch.beat.tick(DATA)
+        start = time.perf_counter()
+        try:
+            batch = following(self)
+        except StopIteration:
+            passed(self)
+            raise
+        finally:
+            watch.beat.tick(OUTSIDE)
+        fetched(self, time.perf_counter() - start)
+        return batch
+
+    iterator_base.__next__ = __next__
+
+    @probe.guard
+    def fetched(iterator: Any, seconds: float) -> None:
+        row = getattr(iterator, "_trainsleuth_pass", None)
+        if row is not None:
+            row[1] += 1
+            row[2] += seconds
+            watch.current_loader = row[0]
+
+    @probe.guard
+    def passed(iterator: Any) -> None:
+        row = getattr(iterator, "_trainsleuth_pass", None)
+        if row is None or row[0] is None:
+            return
+        name = row[0]
+        passes[name] = passes.get(name, 0) + 1
+        n = passes[name]
+        if n <= 16 or n & (n - 1) == 0:
+            watch.facts.write(
+                "loader_pass", id=name, n=n, batches=row[1], waited=round(row[2], 6),
+                windows=watch.windows, backwards=watch.backwards,
+            )  # fmt: skip
+        row[1], row[2] = 0, 0.0
+        if n <= 4:
+            watch.flush()

@@ -1,0 +1,135 @@
+"""Records what reaches the loss functions: shapes, labels, how sure and how different the predictions are.
+
+Numbers are taken in sampled windows only. The wrappers step aside while something is compiled, and they carry the globals
+and the source of the function they stand for, so that `torch.jit.script` compiles the original.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import time
+import types
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+
+from _trainsleuth_inside import places
+from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.loss_numbers import class_numbers, ctc_numbers, value_numbers
+from _trainsleuth_inside.movement import read_all
+from _trainsleuth_inside.watch import Watch
+
+Measure = Callable[[Any, Dict[str, Any]], Tuple[Dict[str, Any], Dict[str, Any]]]
+FUNCTIONS: Dict[str, Measure] = {
+    "cross_entropy": class_numbers,
+    "nll_loss": class_numbers,
+    "binary_cross_entropy": value_numbers,
+    "binary_cross_entropy_with_logits": value_numbers,
+    "mse_loss": value_numbers,
+    "l1_loss": value_numbers,
+    "smooth_l1_loss": value_numbers,
+    "huber_loss": value_numbers,
+    "kl_div": value_numbers,
+    "ctc_loss": ctc_numbers,
+}
+SETTINGS = ("reduction", "label_smoothing", "ignore_index", "blank", "zero_infinity")
+
+
+def install(watch: Watch, probe: Probe) -> None:
+    torch = watch.torch
+    functional = torch.nn.functional
+    compiling = torch.compiler.is_compiling
+    grad_enabled = torch.is_grad_enabled
+    looked_at: Dict[Tuple[str, int], int] = {}
+    without_grad: Set[Any] = set()
+
+    @probe.guard
+    def called(name: str, args: Any, kwargs: Any, result: Any) -> None:
+        if not grad_enabled():
+            note_without_grad(name)
+            return
+        if not watch.sampling or watch.late.busy():
+            return
+        began = time.perf_counter()
+        frame = sys._getframe(3)
+        at = places.of_frame(frame)
+        key = (name, hash(at))
+        if looked_at.get(key) == watch.moment():
+            return
+        looked_at[key] = watch.moment()
+        measure(name, at, args, kwargs, result)
+        watch.loss_cost += time.perf_counter() - began
+
+    def note_without_grad(name: str) -> None:
+        if watch.last_call is None:
+            return
+        record, setting, _ = watch.last_call
+        key = (name, record.name, setting)
+        if key not in without_grad:
+            without_grad.add(key)
+            watch.facts.write(
+                "loss_without_grad", fn=name, model=record.name, training=setting[0], loader=setting[2],
+                at=places.of_frame(sys._getframe(4)), windows=watch.windows,
+            )  # fmt: skip
+
+    def measure(name: str, at: Optional[places.Place], args: Any, kwargs: Any, result: Any) -> None:
+        bound = signatures[name].bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        inputs = given.get("input", given.get("log_probs"))
+        with torch.no_grad():
+            about, numbers = FUNCTIONS[name](torch, given)
+        numbers["value"] = result.detach() if result.numel() == 1 else result.detach().float().mean()
+        names = list(numbers)
+        window = watch.windows + 1
+        fact = {
+            "fn": name, "at": at, "window": window, "autocast": _autocast(torch, inputs),
+            "dtype": str(inputs.dtype).replace("torch.", ""), "result_dtype": str(result.dtype).replace("torch.", ""),
+            "settings": {key: given[key] for key in SETTINGS if key in given},
+            "weighted": given.get("weight") is not None, "made_by": _made_by(inputs),
+            "model": watch.last_call[0].name if watch.last_call else None, **about,
+        }  # fmt: skip
+
+        def arrived(values: List[Any]) -> None:
+            found = dict(zip(names, values))
+            histogram = [found.pop(key) for key in names if key.startswith("class ")]
+            watch.facts.write("loss_call", **fact, numbers=found, histogram=histogram)
+
+        read_all(watch, [numbers[key] for key in names], arrived)
+
+    signatures = {}
+    for name in FUNCTIONS:
+        original = getattr(functional, name, None)
+        if original is not None:
+            signatures[name] = inspect.signature(original)
+            setattr(functional, name, _standing_for(original, name, functional, compiling, called))
+
+
+def _standing_for(original: Any, name: str, functional: Any, compiling: Any, called: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if compiling():
+            return original(*args, **kwargs)
+        result = original(*args, **kwargs)
+        called(name, args, kwargs, result)
+        return result
+
+    standing = types.FunctionType(wrapper.__code__, functional.__dict__, name, None, wrapper.__closure__)
+    return functools.update_wrapper(standing, original)
+
+
+def _made_by(tensor: Any) -> List[str]:
+    """The operations that made a tensor, last first, as far as they follow one line."""
+    names: List[str] = []
+    node = tensor.grad_fn
+    while node is not None and len(names) < 6:
+        names.append(node.name().split("::")[-1])
+        following = [branch for branch, _ in node.next_functions if branch is not None]
+        node = following[0] if len(following) == 1 else None
+    return names
+
+
+def _autocast(torch: Any, tensor: Any) -> Optional[str]:
+    kind = tensor.device.type
+    if not torch.is_autocast_enabled(kind):
+        return None
+    return str(torch.get_autocast_dtype(kind)).replace("torch.", "")

@@ -1,0 +1,257 @@
+"""Records the models that are called, in which mode, by which line; what they are made of; who set mode and weights."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+from _trainsleuth_inside import places
+from _trainsleuth_inside.deep import DeepWindow
+from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.heartbeat import FORWARD, OUTSIDE
+from _trainsleuth_inside.models import ModelRecord
+from _trainsleuth_inside.watch import Watch
+
+MOST_MODELS = 64
+MOST_NAMES = 40
+
+
+def install(watch: Watch, probe: Probe) -> None:
+    torch = watch.torch
+    base = torch.nn.Module
+    compiling = torch.compiler.is_compiling
+    grad_enabled = torch.is_grad_enabled
+    call = base.__call__
+    deep = DeepWindow(watch, probe)
+    watch.deep_window = deep
+    state = _Inside()
+    history = ModeHistory()
+    made_at: Dict[int, Any] = {}
+
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if compiling():
+            return call(self, *args, **kwargs)
+        if state.inside:
+            if state.traced:
+                return deep.call(call, self, args, kwargs)
+            return call(self, *args, **kwargs)
+        if not probe.on:
+            return call(self, *args, **kwargs)
+        state.inside = True
+        state.traced = watch.deep and grad_enabled() and begin_trace(self) is True
+        watch.beat.tick(FORWARD)
+        try:
+            if state.traced:
+                result = deep.call(call, self, args, kwargs)
+            else:
+                result = call(self, *args, **kwargs)
+        finally:
+            state.inside = state.traced = False
+            watch.beat.tick(OUTSIDE)
+        called(self, args, result)
+        return result
+
+    functools.update_wrapper(__call__, call)
+    base.__call__ = __call__
+    watch.skip_when_compiling.append(__call__.__code__)
+
+    @probe.guard
+    def begin_trace(module: Any) -> bool:
+        return deep.begin(module)
+
+    @probe.guard
+    def called(module: Any, args: Tuple[Any, ...], result: Any) -> None:
+        record = watch.models.get(id(module))
+        if record is None or record.module() is not module:
+            if len(watch.models) >= MOST_MODELS:
+                return
+            record = register(module)
+        setting = (module.training, grad_enabled(), watch.current_loader)
+        if record.count(setting):
+            record.place(setting, places.of_frame(sys._getframe(2)))
+            watch.flush_soon()
+        watch.last_call = (record, setting, args)
+        if watch.sampling and record.sensitive:
+            describe_mode(record, module, setting)
+
+    def register(module: Any) -> ModelRecord:
+        watch.models_seen += 1
+        record = ModelRecord(f"m{watch.models_seen}", module)
+        watch.models[id(module)] = record
+        if record.parameter_count or record.sensitive:
+            parameters = list(module.named_parameters())
+            for _, parameter in parameters[:4000]:
+                watch.parameters.remember(parameter)
+            watch.facts.write(
+                "model", id=record.name, kind=record.kind, at=places.of_frame(sys._getframe(3)),
+                params=watch.parameters.describe(parameters), made=_creation(module, made_at),
+                modules=[[path, type(child).__name__] for path, child in module.named_modules()][:1000],
+                plain=unregistered(torch, module), windows=watch.windows,
+            )  # fmt: skip
+        return record
+
+    def describe_mode(record: ModelRecord, module: Any, setting: Tuple[bool, bool, Optional[str]]) -> None:
+        in_eval: List[Tuple[str, str, bool]] = []
+        in_train = 0
+        for path, reference in record.sensitive:
+            child = reference()
+            if child is not None and not child.training:
+                frozen = all(not p.requires_grad for p in child.parameters()) and any(True for _ in child.parameters())
+                in_eval.append((path, type(child).__name__, frozen))
+            else:
+                in_train += 1
+        key = (setting[0], setting[1])
+        said = (in_train, tuple(path for path, _, _ in in_eval))
+        if record.modes_said.get(key) == said:
+            return
+        record.modes_said[key] = said
+        watch.facts.write(
+            "mode", model=record.name, training=setting[0], grad=setting[1], at=places.of_frame(sys._getframe(3)),
+            in_eval=in_eval[:MOST_NAMES], eval_count=len(in_eval), train_count=in_train, windows=watch.windows,
+            set_at=history.last(module, [path for path, _, _ in in_eval], False) if in_eval else history.last(module, [""], True),
+        )  # fmt: skip
+
+    def train(self: Any, mode: bool = True) -> Any:
+        if history.nested or compiling() or not probe.on:
+            return set_mode(self, mode)
+        history.nested = True
+        try:
+            result = set_mode(self, mode)
+        finally:
+            history.nested = False
+        mode_was_set(self, mode)
+        return result
+
+    set_mode = base.train
+    functools.update_wrapper(train, set_mode)
+    base.train = train
+
+    @probe.guard
+    def mode_was_set(module: Any, mode: bool) -> None:
+        history.note(module, bool(mode), places.of_frame(sys._getframe(2)))
+
+    zero_grad = base.zero_grad
+
+    @functools.wraps(zero_grad)
+    def zero_grad_watched(self: Any, *args: Any, **kwargs: Any) -> None:
+        zero_grad(self, *args, **kwargs)
+        if not compiling():
+            cleared()
+
+    @probe.guard
+    def cleared() -> None:
+        at = None
+        for record in watch.live_records():
+            if record.pending:
+                at = at or places.of_frame(sys._getframe(2))
+            record.notice_clearing(at)
+
+    base.zero_grad = zero_grad_watched
+
+    load = base.load_state_dict
+
+    @functools.wraps(load)
+    def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = load(self, *args, **kwargs)
+        loaded(self, kwargs.get("assign", args[2] if len(args) > 2 else False))
+        return result
+
+    @probe.guard
+    def loaded(module: Any, assign: bool) -> None:
+        rows = [watch.parameters.number(p) for p in module.parameters()]
+        watch.facts.write(
+            "weights_loaded", kind=type(module).__name__, at=places.of_frame(sys._getframe(2)), assign=bool(assign),
+            params=rows[:4000], windows=watch.windows,
+        )  # fmt: skip
+
+    base.load_state_dict = load_state_dict
+
+    init = base.__init__
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        if probe.on and not compiling():
+            made(self)
+
+    @probe.guard
+    def made(module: Any) -> None:
+        if len(made_at) < 50_000:
+            made_at[id(module)] = (type(module).__name__, places.of_frame(sys._getframe(2)), time.time())
+
+    base.__init__ = __init__
+
+
+def _creation(module: Any, made_at: Dict[int, Any]) -> List[List[Any]]:
+    """Where each submodule with parameters of its own was built, and when."""
+    rows: List[List[Any]] = []
+    for path, child in module.named_modules():
+        known = made_at.get(id(child))
+        if known is not None and known[0] == type(child).__name__ and child._parameters and len(rows) < 1000:
+            rows.append([path, known[1], known[2]])
+    return rows
+
+
+def unregistered(torch: Any, module: Any) -> List[List[Any]]:
+    """Layers and trainable tensors that hang on a module in plain lists, dicts or attributes, where torch cannot see them."""
+    registered = {id(child) for child in module.modules()}
+    known = {id(parameter) for parameter in module.parameters()}
+    rows: List[List[Any]] = []
+    for path, child in module.named_modules():
+        if not type(child).__module__.startswith("torch."):
+            for name, value in list(vars(child).items()):
+                if not name.startswith("_"):
+                    _collect(torch, f"{path}.{name}".lstrip("."), value, registered, known, rows, 0)
+    return rows[:MOST_NAMES]
+
+
+def _collect(torch: Any, path: str, value: Any, registered: Any, known: Any, rows: List[List[Any]], level: int) -> None:
+    if isinstance(value, torch.nn.Module):
+        if id(value) not in registered and any(p.requires_grad and id(p) not in known for p in value.parameters()):
+            rows.append([path, type(value).__name__, sum(p.numel() for p in value.parameters())])
+    elif isinstance(value, torch.Tensor):
+        if value.requires_grad and value.is_leaf and id(value) not in known:
+            rows.append([path, "Tensor", value.numel()])
+    elif level < 2 and isinstance(value, (list, tuple)):
+        for index, item in enumerate(value[:64]):
+            _collect(torch, f"{path}[{index}]", item, registered, known, rows, level + 1)
+    elif level < 2 and isinstance(value, dict):
+        for key, item in list(value.items())[:64]:
+            _collect(torch, f"{path}[{key!r}]", item, registered, known, rows, level + 1)
+
+
+class _Inside:
+    """Whether the program is inside a model's forward, and whether that forward is being traced."""
+
+    __slots__ = ("inside", "traced")
+
+    def __init__(self) -> None:
+        self.inside = self.traced = False
+
+
+class ModeHistory:
+    """Which line last put which module into train or eval mode."""
+
+    def __init__(self) -> None:
+        self.nested = False
+        self._calls: Dict[int, Tuple[bool, Optional[places.Place], int]] = {}
+        self._count = 0
+
+    def note(self, module: Any, mode: bool, at: Optional[places.Place]) -> None:
+        self._count += 1
+        if len(self._calls) < 10_000:
+            self._calls[id(module)] = (mode, at, self._count)
+
+    def last(self, root: Any, paths: List[str], mode: bool) -> Optional[places.Place]:
+        """The line that last set this mode on the module at one of the paths, or on a module above it."""
+        children = dict(root.named_modules())
+        best: Tuple[int, Optional[places.Place]] = (0, None)
+        for path in paths:
+            parts = path.split(".") if path else []
+            for depth in range(len(parts) + 1):
+                known = self._calls.get(id(children.get(".".join(parts[:depth]))))
+                if known is not None and known[0] == mode and known[2] > best[0]:
+                    best = (known[2], known[1])
+        return best[1]

@@ -1,0 +1,147 @@
+"""Records what each optimizer holds, when it steps, what it clears, and by how much its parameters move."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import time
+import weakref
+from typing import Any, Dict, Optional
+
+from _trainsleuth_inside import places
+from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.heartbeat import STEP
+from _trainsleuth_inside.movement import Snapshot
+from _trainsleuth_inside.watch import Watch
+from _trainsleuth_inside.windows import OptimizerRecord
+
+
+def install(watch: Watch, probe: Probe) -> None:
+    torch = watch.torch
+    base = torch.optim.Optimizer
+    compiling = torch.compiler.is_compiling
+    snapshots: Dict[int, Snapshot] = {}
+
+    def register(optimizer: Any, made_at: Optional[places.Place]) -> OptimizerRecord:
+        watch.optimizers_seen += 1
+        record = OptimizerRecord(f"o{watch.optimizers_seen}", optimizer, made_at)
+        key = id(optimizer)
+        record.optimizer = weakref.ref(optimizer, probe.guard(lambda _: forget(key)))
+        watch.optimizers[key] = record
+        describe(record, optimizer)
+        return record
+
+    def forget(key: int) -> None:
+        record = watch.optimizers.pop(key, None)
+        snapshots.pop(key, None)
+        row = None if record is None else record.take()
+        if row is not None:
+            watch.facts.write("windows", **row)
+
+    def describe(record: OptimizerRecord, optimizer: Any) -> None:
+        groups = []
+        for group in optimizer.param_groups[:64]:
+            settings = {key: value for key, value in group.items() if isinstance(value, (int, float, bool, str, tuple))}
+            rate = group.get("lr")
+            if rate is not None and not isinstance(rate, (int, float)) and rate.device.type == "cpu":
+                settings["lr"] = float(rate)
+            groups.append({"settings": settings, "params": [watch.parameters.number(p) for p in group["params"]][:4000]})
+        named = ((f"parameter {i} of group {g}", p) for g, group in enumerate(optimizer.param_groups[:64])
+                 for i, p in enumerate(group["params"]))  # fmt: skip
+        rows = watch.parameters.describe(named)
+        for group in optimizer.param_groups[:64]:
+            for parameter in group["params"][:4000]:
+                watch.parameters.remember(parameter)
+        watch.facts.write(
+            "optimizer", id=record.name, kind=record.kind, at=record.made_at, groups=groups, params=rows,
+            windows=watch.windows, backwards=watch.backwards,
+        )  # fmt: skip
+
+    made = probe.guard(register)
+    init = base.__init__
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        if probe.on and id(self) not in watch.optimizers:
+            made(self, places.caller())
+
+    base.__init__ = __init__
+
+    @probe.guard
+    def clearing(optimizer: Any) -> None:
+        record = watch.record_of(optimizer)
+        if record is not None:
+            record.before_clearing(places.caller(2) if record.pending else None)
+
+    zero_grad = base.zero_grad
+
+    @functools.wraps(zero_grad)
+    def zero_grad_watched(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not compiling():
+            clearing(self)
+        zero_grad(self, *args, **kwargs)
+
+    base.zero_grad = zero_grad_watched
+
+    load = base.load_state_dict
+
+    @functools.wraps(load)
+    def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> None:
+        load(self, *args, **kwargs)
+        loaded(self)
+
+    @probe.guard
+    def loaded(optimizer: Any) -> None:
+        record = watch.record_of(optimizer)
+        if record is not None:
+            steps = [state.get("step") for state in optimizer.state.values() if isinstance(state, dict)][:1]
+            count = steps[0] if steps else None
+            if count is not None and not isinstance(count, (int, float)):
+                count = float(count) if count.device.type == "cpu" else None
+            watch.facts.write(
+                "optimizer_loaded", opt=record.name, at=places.caller(2), state_step=count, windows=record.windows,
+                rates=[group.get("lr") for group in optimizer.param_groups[:8] if isinstance(group.get("lr"), (int, float))],
+            )  # fmt: skip
+
+    base.load_state_dict = load_state_dict
+
+    @probe.guard
+    def before(optimizer: Any) -> None:
+        watch.beat.tick(STEP)
+        record = watch.record_of(optimizer) or register(optimizer, None)
+        record.before_step()
+        if record.sampling:
+            began = time.perf_counter()
+            snapshots[id(optimizer)] = Snapshot(watch, optimizer)
+            record.cost = time.perf_counter() - began
+        if record.step_at is None or record.windows < 3:
+            record.step_at = places.caller(2)
+
+    @probe.guard
+    def after(optimizer: Any) -> None:
+        record = watch.record_of(optimizer)
+        if record is None:
+            return
+        record.after_step()
+        snapshot = snapshots.pop(id(optimizer), None)
+        if snapshot is not None:
+            began = time.perf_counter()
+            if not watch.late.busy():
+                snapshot.compare(record)
+            cost = record.cost + watch.loss_cost + time.perf_counter() - began
+            watch.numbers.paid(cost, record.windows, watch.period.seconds)
+            watch.loss_cost = 0.0
+        watch.window_closed(record)
+
+    def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not compiling():
+            before(optimizer)
+
+    def after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not compiling():
+            after(optimizer)
+
+    hooks = importlib.import_module("torch.optim.optimizer")
+    hooks.register_optimizer_step_pre_hook(before_step)
+    hooks.register_optimizer_step_post_hook(after_step)

@@ -1,0 +1,75 @@
+"""Records what a GradScaler does: its scale, and the steps it skips because a gradient was not finite."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from _trainsleuth_inside import places
+from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.probes.autograd import remember_scaled
+from _trainsleuth_inside.watch import Watch
+
+
+def install(watch: Watch, probe: Probe) -> None:
+    torch = watch.torch
+    base = torch.amp.GradScaler
+    scale, step, init = base.scale, base.step, base.__init__
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        made(self)
+
+    @probe.guard
+    def made(scaler: Any) -> None:
+        if scaler.is_enabled():
+            watch.facts.write("scaler", at=places.caller(2), scale=float(scaler._init_scale), device=str(scaler._device))
+
+    base.__init__ = __init__
+
+    @functools.wraps(scale)
+    def scale_watched(self: Any, outputs: Any) -> Any:
+        result = scale(self, outputs)
+        scaled(outputs, result)
+        return result
+
+    @probe.guard
+    def scaled(outputs: Any, result: Any) -> None:
+        if isinstance(outputs, torch.Tensor) and result is not outputs:
+            remember_scaled(watch, outputs, result)
+
+    base.scale = scale_watched
+
+    @functools.wraps(step)
+    def step_watched(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        steps = steps_of(optimizer)
+        result = step(self, optimizer, *args, **kwargs)
+        stepped(self, optimizer, steps)
+        return result
+
+    @probe.guard
+    def steps_of(optimizer: Any) -> Any:
+        record = watch.record_of(optimizer)
+        return None if record is None else record.steps
+
+    @probe.guard
+    def stepped(scaler: Any, optimizer: Any, steps: Any) -> None:
+        record = watch.record_of(optimizer)
+        if record is None or steps is None or not scaler.is_enabled():
+            return
+        if record.steps == steps:
+            record.step_skipped()
+            record.step_at = record.step_at or places.caller(2)
+            watch.facts.once(("skip", record.windows if record.windows < 8 else record.windows.bit_length()), "step_skipped",
+                             opt=record.name, window=record.windows, at=places.caller(2),
+                             scale=_scale(scaler))  # fmt: skip
+            watch.window_closed(record)
+
+    base.step = step_watched
+
+
+def _scale(scaler: Any) -> Any:
+    """The present scale; a skipped step has made the program wait for its device already."""
+    value = scaler._scale
+    return None if value is None else float(value)
