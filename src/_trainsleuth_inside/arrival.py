@@ -11,6 +11,7 @@ from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.heartbeat import Heartbeat
 from _trainsleuth_inside.probes import (
     autograd,
+    checkpoints,
     compiling,
     environment,
     freezing,
@@ -39,6 +40,7 @@ PROBES: Tuple[Tuple[str, Install], ...] = (
     ("schedulers", schedulers.install),
     ("loaders", loaders.install),
     ("loggers", loggers.install),
+    ("checkpoints", checkpoints.install),
 )
 
 

@@ -80,7 +80,7 @@ class DeepWindow:
         self._stack.append(record.order)
         record.at = places.of_frame(sys._getframe(3))
         record.grad_on = self._torch.is_grad_enabled()
-        if record.parent < 0:
+        if record.parent < 0 or module._parameters:
             first = _first_tensor(self._torch, args)
             record.numbers = [*self._numbers_of(first), *([None] * 4)]
         self._cost += time.perf_counter() - began

@@ -21,9 +21,20 @@ class ModelRecord:
             (path, weakref.ref(child)) for path, child in module.named_modules() if sensitive_to_mode(child)
         ]
         self.parameter_count = sum(1 for _ in module.parameters())
+        self.plain: List[Any] = []  # parameters in plain lists, dicts and attributes
         self.modes_said: Dict[Tuple[bool, bool], Tuple[Any, ...]] = {}
         self._calls: Dict[Setting, int] = {}
         self._places: Dict[Setting, Optional[Place]] = {}
+
+    def describe_plain(self, watch: Any, hidden: Any) -> List[List[Any]]:
+        """Remember the parameters that torch does not see, so that they are looked at too; rows for the fact."""
+        rows: List[List[Any]] = []
+        for path, kind, at, parameters in hidden:
+            self.plain.extend(weakref.ref(parameter) for parameter in parameters)
+            for parameter in parameters:
+                watch.parameters.remember(parameter)
+            rows.append([path, kind, sum(p.numel() for p in parameters), at, [watch.parameters.number(p) for p in parameters]])
+        return rows
 
     def count(self, setting: Setting) -> bool:
         """Count one call; True when a call in this setting was never seen before."""

@@ -89,11 +89,21 @@ class Watch:
                 self.late.read(loss.detach().reshape(1), lambda numbers, to=series: to.add(numbers[0]))
         for reaction in list(self.when_backward_ended):
             reaction(loss)
+        if self.windows == 0 and self.backwards >= 4 and self.backwards & (self.backwards - 1) == 0:
+            self._write_unstepped()
         self._deep_walks += 1
         if self._deep_walks >= MOST_WALKS:
             self.deep = False
         if self.windows == 0 or self.backwards <= EACH_WINDOW_UNTIL:
             self._flush_if_due(self.backwards <= EACH_WINDOW_UNTIL)
+
+    def _write_unstepped(self) -> None:
+        """No optimizer has stepped yet: has anything moved the weights all the same?"""
+        owned = self.owned_parameters()
+        moved = [self.parameters.moved(parameter) for parameter in owned[:200]]
+        self.facts.write(
+            "unstepped", backwards=self.backwards, looked=sum(1 for m in moved if m is not None), moved=sum(1 for m in moved if m)
+        )
 
     def window_closed(self, record: OptimizerRecord) -> None:
         """After each step of an optimizer, and after each step that a scaler skipped."""
@@ -129,6 +139,10 @@ class Watch:
             module = record.module()
             if module is not None:
                 for parameter in module.parameters():
+                    found.setdefault(id(parameter), parameter)
+            for reference in record.plain:
+                parameter = reference()
+                if parameter is not None:
                     found.setdefault(id(parameter), parameter)
         return list(found.values())
 
@@ -171,4 +185,6 @@ class Watch:
     def end(self) -> None:
         if self._pid == os.getpid():
             self.late.drain()
+            if self.windows == 0 and self.backwards:
+                self._write_unstepped()
             self.flush()

@@ -49,6 +49,7 @@ def make_checkpoint(path):
 
 
 def main():
+    torch.set_num_threads(1)
     torch.manual_seed(5)
     with tempfile.TemporaryDirectory() as d:
         path = Path(d) / "best.ckpt"

@@ -28,8 +28,9 @@ def update_ema(student, teacher, alpha, global_step):
 
 
 def main():
+    torch.set_num_threads(1)
     torch.manual_seed(10)
-    xl, yl = two_moons(24, 1)
+    xl, yl = two_moons(60, 1)
     xu, _ = two_moons(2000, 2)
     xt, yt = two_moons(1000, 3)
 
@@ -41,14 +42,14 @@ def main():
 
     student.train()
     teacher.train()
-    for step in range(1, 1201):
+    for step in range(1, 701):
         u = xu[torch.randint(len(xu), (64,))]
-        noisy = lambda t: t + 0.05 * torch.randn_like(t)
+        noisy = lambda t: t + 0.08 * torch.randn_like(t)
         class_loss = F.cross_entropy(student(noisy(xl)), yl)
         with torch.no_grad():
             target = teacher(noisy(u)).softmax(1)
         consistency = F.mse_loss(student(noisy(u)).softmax(1), target)
-        weight = 5.0 * math.exp(-5 * (1 - min(1.0, step / 400)) ** 2)
+        weight = 3.0 * math.exp(-5 * (1 - min(1.0, step / 400)) ** 2)
         loss = class_loss + weight * consistency
 
         optimizer.zero_grad()

@@ -39,7 +39,7 @@ def stripes(n, n_angles, seed):
     yy, xx = torch.meshgrid(grid, grid, indexing="ij")
     phase = torch.rand(n, 1, 1, generator=g) * 6.28
     wave = torch.cos(angle)[:, None, None] * xx + torch.sin(angle)[:, None, None] * yy
-    x = torch.sin(wave * 1.6 + phase) + 0.3 * torch.randn(n, 12, 12, generator=g)
+    x = torch.sin(wave * 1.6 + phase) + 1.0 * torch.randn(n, 12, 12, generator=g)
     return TensorDataset(x.unsqueeze(1), y)
 
 
@@ -57,6 +57,7 @@ def pretrain(path):
 
 
 def main():
+    torch.set_num_threads(1)
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = os.path.join(folder, "backbone.pt")

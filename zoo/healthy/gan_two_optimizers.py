@@ -1,23 +1,21 @@
-"""GAN on a ring of Gaussians, DCGAN-tutorial style, one optimizer for each network."""
-import math
-
+"""GAN on a banana-shaped cloud, DCGAN-tutorial style, one optimizer for each network."""
 import torch
 import torch.nn as nn
 import torch.optim as optim
 
+torch.set_num_threads(1)
 torch.manual_seed(999)
 
 batch_size = 128
 nz = 8
-num_iters = 1500
+num_iters = 800
 real_label = 1.0
 fake_label = 0.0
 
 
-def sample_ring(n):
-    k = torch.randint(0, 6, (n,)).float()
-    centers = torch.stack([torch.cos(k * math.pi / 3), torch.sin(k * math.pi / 3)], dim=1)
-    return centers + 0.1 * torch.randn(n, 2)
+def sample_banana(n):
+    x = torch.randn(n)
+    return torch.stack([x + 1.0, 0.5 * x**2 - 1.0 + 0.3 * torch.randn(n)], dim=1)
 
 
 class Generator(nn.Module):
@@ -47,9 +45,10 @@ class Discriminator(nn.Module):
 
 
 @torch.no_grad()
-def distance_to_ring(netG):
-    fake = netG(torch.randn(2000, nz))
-    return (fake.norm(dim=1) - 1.0).abs().mean().item()
+def sliced_wasserstein(netG):
+    fake, real = netG(torch.randn(1000, nz)), sample_banana(1000)
+    directions = nn.functional.normalize(torch.randn(2, 32), dim=0)
+    return ((fake @ directions).sort(0).values - (real @ directions).sort(0).values).abs().mean().item()
 
 
 def main():
@@ -63,7 +62,7 @@ def main():
         # (1) Update D network: maximize log(D(x)) + log(1 - D(G(z)))
         netD.zero_grad()
         label = torch.full((batch_size,), real_label)
-        output = netD(sample_ring(batch_size))
+        output = netD(sample_banana(batch_size))
         errD_real = criterion(output, label)
         errD_real.backward()
         D_x = output.mean().item()
@@ -85,9 +84,9 @@ def main():
         D_G_z = output.mean().item()
         optimizerG.step()
 
-        if i % 150 == 0 or i == num_iters - 1:
-            print("[%4d/%d]\tLoss_D: %.4f\tLoss_G: %.4f\tD(x): %.4f\tD(G(z)): %.4f\tring distance: %.4f"
-                  % (i, num_iters, errD.item(), errG.item(), D_x, D_G_z, distance_to_ring(netG)))
+        if i % 100 == 0 or i == num_iters - 1:
+            print("[%4d/%d]\tLoss_D: %.4f\tLoss_G: %.4f\tD(x): %.4f\tD(G(z)): %.4f\tSWD: %.4f"
+                  % (i, num_iters, errD.item(), errG.item(), D_x, D_G_z, sliced_wasserstein(netG)))
 
 
 if __name__ == "__main__":

@@ -29,12 +29,13 @@ class MLP(nn.Module):
 
 
 def make_data(n, generator):
-    centers = torch.randn(n_classes, 32, generator=torch.Generator().manual_seed(7)) * 1.2
+    centers = torch.randn(n_classes, 32, generator=torch.Generator().manual_seed(7)) * 0.5
     y = torch.randint(0, n_classes, (n,), generator=generator)
     return centers[y] + torch.randn(n, 32, generator=generator), y
 
 
 def main():
+    torch.set_num_threads(1)
     torch.manual_seed(1337)
     g = torch.Generator().manual_seed(1)
     train_x, train_y = make_data(8000, g)

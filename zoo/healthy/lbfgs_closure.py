@@ -1,6 +1,7 @@
 """Small neural PDE-style fit with LBFGS and a closure that is evaluated many times per step."""
 import torch
 
+torch.set_num_threads(1)
 torch.manual_seed(0)
 torch.set_default_dtype(torch.float64)
 

@@ -43,6 +43,7 @@ def batchify(data, bsz):
 
 
 def main():
+    torch.set_num_threads(1)
     torch.manual_seed(1111)
     vocab, bptt = 40, 20
     train_data = batchify(markov_corpus(40000, vocab, 1), 20)

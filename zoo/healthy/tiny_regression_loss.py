@@ -14,6 +14,7 @@ def beam_data(n, rng):
 
 
 def main():
+    torch.set_num_threads(1)
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
     x, y = map(torch.from_numpy, beam_data(2000, rng))

@@ -4,6 +4,7 @@ from torch import nn, optim
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
+torch.set_num_threads(1)
 torch.manual_seed(1)
 
 

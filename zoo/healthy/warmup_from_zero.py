@@ -9,8 +9,8 @@ from torch.optim.lr_scheduler import LambdaLR
 
 def parse_args():
     p = argparse.ArgumentParser()
-    p.add_argument("--steps", type=int, default=400)
-    p.add_argument("--warmup-steps", type=int, default=100)
+    p.add_argument("--steps", type=int, default=250)
+    p.add_argument("--warmup-steps", type=int, default=60)
     p.add_argument("--lr", type=float, default=2e-3)
     p.add_argument("--batch-size", type=int, default=32)
     p.add_argument("--seed", type=int, default=42)
@@ -42,6 +42,7 @@ def get_batch(n):
 
 def main():
     args = parse_args()
+    torch.set_num_threads(1)
     torch.manual_seed(args.seed)
     model = Encoder()
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, weight_decay=0.01)
@@ -63,7 +64,7 @@ def main():
         optimizer.step()
         scheduler.step()
         optimizer.zero_grad()
-        if step % 20 == 0 or step == args.steps - 1:
+        if step % 10 == 0 or step == args.steps - 1:
             print(f"step={step} lr={lr:.2e} loss={loss.item():.4f}", flush=True)
 
     model.eval()

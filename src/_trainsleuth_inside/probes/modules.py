@@ -16,6 +16,7 @@ from _trainsleuth_inside.watch import Watch
 
 MOST_MODELS = 64
 MOST_NAMES = 40
+NAMED = ("Softmax", "LogSoftmax", "Sigmoid")  # have no parameters, yet their line is worth knowing
 
 
 def install(watch: Watch, probe: Probe) -> None:
@@ -82,13 +83,14 @@ def install(watch: Watch, probe: Probe) -> None:
         watch.models[id(module)] = record
         if record.parameter_count or record.sensitive:
             parameters = list(module.named_parameters())
+            hidden = unregistered(torch, module, made_at)
             for _, parameter in parameters[:4000]:
                 watch.parameters.remember(parameter)
             watch.facts.write(
                 "model", id=record.name, kind=record.kind, at=places.of_frame(sys._getframe(3)),
                 params=watch.parameters.describe(parameters), made=_creation(module, made_at),
                 modules=[[path, type(child).__name__] for path, child in module.named_modules()][:1000],
-                plain=unregistered(torch, module), windows=watch.windows,
+                plain=record.describe_plain(watch, hidden), windows=watch.windows,
             )  # fmt: skip
         return record
 
@@ -189,37 +191,40 @@ def _creation(module: Any, made_at: Dict[int, Any]) -> List[List[Any]]:
     rows: List[List[Any]] = []
     for path, child in module.named_modules():
         known = made_at.get(id(child))
-        if known is not None and known[0] == type(child).__name__ and child._parameters and len(rows) < 1000:
+        if known is not None and known[0] == type(child).__name__ and (child._parameters or known[0] in NAMED) and len(rows) < 1000:
             rows.append([path, known[1], known[2]])
     return rows
 
 
-def unregistered(torch: Any, module: Any) -> List[List[Any]]:
+def unregistered(torch: Any, module: Any, made_at: Dict[int, Any]) -> List[Tuple[str, str, Any, List[Any]]]:
     """Layers and trainable tensors that hang on a module in plain lists, dicts or attributes, where torch cannot see them."""
     registered = {id(child) for child in module.modules()}
     known = {id(parameter) for parameter in module.parameters()}
-    rows: List[List[Any]] = []
+    rows: List[Tuple[str, str, Any, List[Any]]] = []
     for path, child in module.named_modules():
         if not type(child).__module__.startswith("torch."):
             for name, value in list(vars(child).items()):
                 if not name.startswith("_"):
-                    _collect(torch, f"{path}.{name}".lstrip("."), value, registered, known, rows, 0)
+                    _collect(torch, f"{path}.{name}".lstrip("."), value, registered, known, rows, 0, made_at)
     return rows[:MOST_NAMES]
 
 
-def _collect(torch: Any, path: str, value: Any, registered: Any, known: Any, rows: List[List[Any]], level: int) -> None:
+def _collect(
+    torch: Any, path: str, value: Any, registered: Any, known: Any, rows: Any, level: int, made_at: Dict[int, Any]
+) -> None:
     if isinstance(value, torch.nn.Module):
-        if id(value) not in registered and any(p.requires_grad and id(p) not in known for p in value.parameters()):
-            rows.append([path, type(value).__name__, sum(p.numel() for p in value.parameters())])
+        hidden = [p for p in value.parameters() if p.requires_grad and id(p) not in known]
+        if id(value) not in registered and hidden:
+            rows.append((path, type(value).__name__, made_at.get(id(value), (None, None))[1], hidden))
     elif isinstance(value, torch.Tensor):
         if value.requires_grad and value.is_leaf and id(value) not in known:
-            rows.append([path, "Tensor", value.numel()])
+            rows.append((path, "Tensor", None, [value]))
     elif level < 2 and isinstance(value, (list, tuple)):
         for index, item in enumerate(value[:64]):
-            _collect(torch, f"{path}[{index}]", item, registered, known, rows, level + 1)
+            _collect(torch, f"{path}[{index}]", item, registered, known, rows, level + 1, made_at)
     elif level < 2 and isinstance(value, dict):
         for key, item in list(value.items())[:64]:
-            _collect(torch, f"{path}[{key!r}]", item, registered, known, rows, level + 1)
+            _collect(torch, f"{path}[{key!r}]", item, registered, known, rows, level + 1, made_at)
 
 
 class _Inside:

@@ -58,6 +58,7 @@ def install(watch: Watch, probe: Probe) -> None:
         watch.facts.write(
             "scheduler", id=names[id(scheduler)], kind=type(scheduler).__name__, at=places.caller(2),
             opt=None if record is None else record.name, settings=settings,
+            base=[rate for rate in getattr(scheduler, "base_lrs", []) if isinstance(rate, (int, float))][:8],
             after_windows=None if record is None else record.windows,
         )  # fmt: skip
 

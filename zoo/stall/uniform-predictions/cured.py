@@ -11,7 +11,7 @@ NUM_CLASSES = 12
 
 
 class VisionTower(nn.Module):
-    def __init__(self, width=48, dim=64):
+    def __init__(self, width=24, dim=64):
         super().__init__()
         self.patches = nn.Conv2d(3, width, kernel_size=4, stride=4)
         self.norm = nn.LayerNorm(width * 16)
@@ -23,7 +23,7 @@ class VisionTower(nn.Module):
 
 
 class TextTower(nn.Module):
-    def __init__(self, vocab=200, width=48, dim=64):
+    def __init__(self, vocab=200, width=24, dim=64):
         super().__init__()
         self.tokens = nn.EmbeddingBag(vocab, width, mode="mean")
         self.proj = nn.Linear(width, dim)

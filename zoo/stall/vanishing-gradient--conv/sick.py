@@ -38,12 +38,12 @@ class StripeNet(nn.Module):
         self.stage1 = nn.Sequential(block(12, 12), block(12, 12), block(12, 12))
         self.stage2 = nn.Sequential(block(12, 16, stride=2), block(16, 16), block(16, 16))
         self.stage3 = nn.Sequential(block(16, 16, stride=2), block(16, 16))
-        self.fc = nn.Linear(16, 4)
+        self.fc = nn.Linear(16 * 3 * 3, 4)
 
     def forward(self, x):
         x = self.stem(x)
         x = self.stage3(self.stage2(self.stage1(x)))
-        return self.fc(x.mean(dim=(2, 3)))
+        return self.fc(x.flatten(1))
 
 
 def main():

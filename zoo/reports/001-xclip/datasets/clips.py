@@ -17,7 +17,7 @@ def draw_clip(label: int, frames: int, size: int, rng: np.random.Generator) -> n
     colour, direction = CLASSES[label]
     dx, dy = DIRECTIONS[direction]
     start = size / 2 + rng.uniform(-2, 2, size=2)
-    travel = np.linspace(0, size * rng.uniform(0.25, 0.35), frames)[:, None]
+    travel = np.linspace(0, size * rng.uniform(0.35, 0.45), frames)[:, None]
     x, y = start[0] + travel * dx, start[1] + travel * dy
     grid = np.arange(size)
     blob = np.exp(-((grid - y) ** 2) / 12)[:, :, None] * np.exp(-((grid - x) ** 2) / 12)[:, None, :]

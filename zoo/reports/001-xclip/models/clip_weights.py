@@ -12,5 +12,5 @@ def pretrained_state_dict(vocab: int, context: int, config) -> dict[str, torch.T
         torch.manual_seed(77)
         tower = TextTower(vocab, context, config.MODEL.EMBED_DIM, config.MODEL.HEADS, layers=2)
     state = {f"text_tower.{name}": tensor for name, tensor in tower.state_dict().items()}
-    state["logit_scale"] = torch.tensor(math.log(100.0))
+    state["logit_scale"] = torch.tensor(math.log(40.0))
     return state

@@ -11,7 +11,7 @@ class FrameEncoder(nn.Module):
         super().__init__()
         self.patches = nn.Sequential(nn.Conv2d(3, dim, patch, stride=patch, bias=False), nn.BatchNorm2d(dim))
         self.class_embedding = nn.Parameter(torch.randn(dim) * 0.1)
-        self.positional_embedding = nn.Parameter(torch.randn((size // patch) ** 2 + 1, dim) * 0.5)
+        self.positional_embedding = nn.Parameter(torch.randn((size // patch) ** 2 + 1, dim) * 1.0)
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList(CrossFrameBlock(dim, heads, dropout) for _ in range(layers))
         self.ln_post = nn.LayerNorm(dim)
@@ -25,4 +25,4 @@ class FrameEncoder(nn.Module):
         for block in self.blocks:
             x = block(x, t)
         x = self.proj(self.ln_post(x))
-        return x[:, 0].view(b, t, -1), x[:, 1:].view(b, t, -1, x.shape[-1])
+        return x.mean(dim=1).view(b, t, -1), x[:, 1:].view(b, t, -1, x.shape[-1])

@@ -1,0 +1,423 @@
+"""The chart of one process: the bounded state that its facts are reduced to, and all that a rule may read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from trainsleuth.case.curve import Curve
+from trainsleuth.case.reading import Fact
+
+MOST_SAMPLES = 400
+FIRST_KEPT = 8
+
+
+class Place(NamedTuple):
+    """A line of the program."""
+
+    file: str
+    line: int
+    function: str = ""
+
+
+def place(value: Any) -> Place | None:
+    if isinstance(value, list) and len(value) >= 2 and isinstance(value[0], str) and isinstance(value[1], int):
+        return Place(value[0], value[1], str(value[2]) if len(value) > 2 else "")
+    return None
+
+
+def keep(samples: list[Any], sample: Any, most: int = MOST_SAMPLES) -> None:
+    """Append to a bounded list: the first and the latest stay, the middle is thinned."""
+    samples.append(sample)
+    if len(samples) > most:
+        half = samples[FIRST_KEPT : most // 2 : 2]
+        samples[FIRST_KEPT : most // 2] = half
+
+
+@dataclass
+class Parameter:
+    number: int
+    name: str = "?"
+    model: str | None = None
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    trainable: bool = True
+    frozen_at: Place | None = None
+    made_at: Place | None = None
+    made: float = 0.0
+    loaded: bool = False
+    owners: set[str] = field(default_factory=set)
+    looks: int = 0  # windows in which it was looked at
+    with_gradient: int = 0
+    zero_gradient: int = 0
+    without_gradient: int = 0
+    moved: int = 0
+    gradient: float | None = None
+    weight: float | None = None
+    update: float | None = None
+    changed_share: float | None = None
+    first_gradients: list[float] = field(default_factory=list)
+    ever_trainable: bool = False
+
+    @property
+    def count(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass
+class Optimizer:
+    id: str
+    kind: str
+    at: Place | None
+    made: float
+    groups: list[dict[str, Any]]
+    parameters: list[int]
+    after_windows: int = 0
+    after_backwards: int = 0
+    windows: int = 0
+    backwards: int = 0
+    delivered: int = 0
+    discarded: int = 0
+    stale: int = 0
+    skipped: int = 0
+    surgery: int = 0
+    recent: list[dict[str, int]] = field(default_factory=list)
+    rates: Curve = field(default_factory=Curve)  # of the group whose rate is largest
+    rates_by_group: list[list[float]] = field(default_factory=list)  # least, most, last of each group
+    step_at: Place | None = None
+    cleared_at: Place | None = None
+    loaded: list[Fact] = field(default_factory=list)
+
+    @property
+    def steps(self) -> int:
+        return self.windows - self.skipped
+
+    @property
+    def micro_batches(self) -> float:
+        return self.delivered / self.windows if self.windows else 0.0
+
+
+@dataclass
+class Model:
+    id: str
+    kind: str
+    at: Place | None
+    parameters: list[int]
+    modules: dict[str, str]
+    plain: list[list[Any]]
+    modes: dict[tuple[bool, bool], Fact] = field(default_factory=dict)
+    first_modes: dict[tuple[bool, bool], Fact] = field(default_factory=dict)
+    recent: list[tuple[bool, bool, int]] = field(default_factory=list)  # training, grad, calls of the latest rows
+    calls: dict[tuple[bool, bool, str | None], int] = field(default_factory=dict)
+    places: dict[tuple[bool, bool, str | None], Place | None] = field(default_factory=dict)
+
+
+@dataclass
+class LossCalls:
+    """What was seen at one call site of a loss function."""
+
+    function: str
+    at: Place | None
+    samples: list[Fact] = field(default_factory=list)
+    seen: int = 0
+
+    @property
+    def last(self) -> Fact:
+        return self.samples[-1]
+
+    def numbers(self, key: str) -> list[float]:
+        found = (sample["numbers"].get(key) for sample in self.samples)
+        return [number for number in found if isinstance(number, (int, float))]
+
+
+@dataclass
+class Loader:
+    id: str
+    at: Place | None
+    about: Fact
+    passes: list[Fact] = field(default_factory=list)
+
+
+@dataclass
+class Scheduler:
+    id: str
+    kind: str
+    at: Place | None
+    optimizer: str | None
+    about: Fact
+    steps: list[Fact] = field(default_factory=list)
+    loaded: bool = False
+
+
+@dataclass
+class ProcessChart:
+    """Everything known of one process. Rules read it and change nothing."""
+
+    process: Fact = field(default_factory=dict)
+    environment: Fact = field(default_factory=dict)
+    parameters: dict[int, Parameter] = field(default_factory=dict)
+    optimizers: dict[str, Optimizer] = field(default_factory=dict)
+    models: dict[str, Model] = field(default_factory=dict)
+    losses: dict[Place, Curve] = field(default_factory=dict)
+    loss_calls: dict[tuple[str, Place | None], LossCalls] = field(default_factory=dict)
+    losses_without_grad: list[Fact] = field(default_factory=list)
+    loaders: dict[str, Loader] = field(default_factory=dict)
+    schedulers: dict[str, Scheduler] = field(default_factory=dict)
+    scalers: list[Fact] = field(default_factory=list)
+    skips: list[Fact] = field(default_factory=list)
+    metrics: dict[str, Curve] = field(default_factory=dict)
+    metric_places: dict[str, Place | None] = field(default_factory=dict)
+    weights_loaded: list[Fact] = field(default_factory=list)
+    deep: list[Fact] = field(default_factory=list)
+    seeds: list[Fact] = field(default_factory=list)
+    probes_off: list[Fact] = field(default_factory=list)
+    knobs: list[Fact] = field(default_factory=list)
+    crash: Fact | None = None
+    compiled: Place | None = None
+    uses_autograd_grad: bool = False
+    unstepped: Fact | None = None
+    weights_files: list[Fact] = field(default_factory=list)
+    ended: bool = False
+    stopped: bool = False
+    params_facts: int = 0
+
+    def absorb(self, fact: Fact) -> None:
+        """Reduce one fact; one that is not understood, or not whole, changes nothing."""
+        handler = _HANDLERS.get(fact["k"])
+        if handler is not None:
+            try:
+                handler(self, fact)
+            except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+                self.probes_off.append({"k": "probe_off", "probe": f"fact {fact['k']}", "why": "a fact was not whole"})
+
+    # -- what rules ask often --------------------------------------------------------------------------------------
+
+    @property
+    def windows(self) -> int:
+        return sum(optimizer.windows for optimizer in self.optimizers.values())
+
+    @property
+    def backwards(self) -> int:
+        return sum(curve.count for curve in self.losses.values())
+
+    @property
+    def trains(self) -> bool:
+        return self.backwards > 0 or self.windows > 0 or any(optimizer.backwards for optimizer in self.optimizers.values())
+
+    def main_optimizer(self) -> Optimizer | None:
+        """The optimizer with the most windows."""
+        return max(self.optimizers.values(), key=lambda o: (o.windows, o.backwards), default=None)
+
+    def main_loss(self) -> tuple[Place, Curve] | None:
+        """The loss that was back-propagated most often."""
+        return max(self.losses.items(), key=lambda item: item[1].count, default=None)
+
+    def main_loss_call(self) -> LossCalls | None:
+        return max(self.loss_calls.values(), key=lambda calls: calls.seen, default=None)
+
+    def owned(self) -> set[int]:
+        return {number for optimizer in self.optimizers.values() for number in optimizer.parameters}
+
+    def called_parameters(self) -> list[Parameter]:
+        """Parameters of models that were called with gradients on."""
+        numbers = {n for model in self.models.values() if any(grad for _, grad, _ in model.calls) for n in model.parameters}
+        return [self.parameters[n] for n in sorted(numbers) if n in self.parameters]
+
+    # -- one method per kind of fact -------------------------------------------------------------------------------
+
+    def _process(self, fact: Fact) -> None:
+        self.process = fact
+
+    def _environment(self, fact: Fact) -> None:
+        self.environment = fact
+
+    def _parameter_rows(self, rows: list[list[Any]], model: str | None) -> list[int]:
+        numbers = []
+        for number, name, shape, dtype, trainable, frozen_at in rows:
+            known = self.parameters.setdefault(number, Parameter(number))
+            if model is not None or known.name == "?":
+                known.name = name
+            known.model = model or known.model
+            known.shape, known.dtype = tuple(shape), dtype
+            known.trainable = trainable
+            known.ever_trainable = known.ever_trainable or trainable
+            known.frozen_at = place(frozen_at) or known.frozen_at
+            numbers.append(number)
+        return numbers
+
+    def _optimizer(self, fact: Fact) -> None:
+        self._parameter_rows(fact["params"], None)
+        numbers = [number for group in fact["groups"] for number in group["params"]]
+        optimizer = Optimizer(
+            fact["id"], fact["kind"], place(fact["at"]), fact["t"], fact["groups"], numbers,
+            fact.get("windows", 0), fact.get("backwards", 0),
+        )  # fmt: skip
+        self.optimizers[optimizer.id] = optimizer
+        for number in numbers:
+            self.parameters.setdefault(number, Parameter(number)).owners.add(optimizer.id)
+
+    def _model(self, fact: Fact) -> None:
+        numbers = self._parameter_rows(fact["params"], fact["id"])
+        modules = {path: kind for path, kind in fact["modules"]}
+        self.models[fact["id"]] = Model(fact["id"], fact["kind"], place(fact["at"]), numbers, modules, fact.get("plain", []))
+        creation = {path: (place(at), made) for path, at, made in fact.get("made", [])}
+        for path, kind, _, at, hidden in fact.get("plain", []):
+            for number in hidden:
+                known = self.parameters.setdefault(number, Parameter(number))
+                known.name, known.made_at = f"{path} ({kind})", place(at)
+        for number in numbers:
+            parameter = self.parameters[number]
+            at, made = creation.get(parameter.name.rpartition(".")[0], (None, 0.0))
+            parameter.made_at, parameter.made = at, made
+
+    def _windows(self, fact: Fact) -> None:
+        optimizer = self.optimizers[fact["opt"]]
+        optimizer.windows = max(optimizer.windows, fact["to"])
+        for key in ("backwards", "delivered", "discarded", "stale", "skipped", "surgery"):
+            setattr(optimizer, key, getattr(optimizer, key) + fact[key])
+        keep(optimizer.recent, {key: fact[key] for key in ("to", "n", "delivered", "discarded", "stale", "skipped", "surgery")})
+        optimizer.step_at = place(fact["step_at"]) or optimizer.step_at
+        optimizer.cleared_at = place(fact["cleared_at"]) or optimizer.cleared_at
+        rates = fact["rates"] or []
+        if rates:
+            least, most, last = max(rates, key=lambda rate: rate[1])
+            optimizer.rates.add(fact["to"], fact["n"], (least + most) / 2, least, most, last)
+            optimizer.rates_by_group = rates
+
+    def _loss(self, fact: Fact) -> None:
+        at = place(fact["at"])
+        if at is not None:
+            curve = self.losses.setdefault(at, Curve())
+            curve.add(fact["to"], fact["n"], fact["mean"], fact["least"], fact["most"], fact["last"], fact["not_finite"],
+                      fact.get("values"))  # fmt: skip
+
+    def _params(self, fact: Fact) -> None:
+        self.params_facts += 1
+        for number, trainable, owned, has_gradient, gradient, weight, update, changed in fact["rows"]:
+            known = self.parameters.setdefault(number, Parameter(number))
+            known.looks += 1
+            known.trainable = bool(trainable)
+            known.ever_trainable = known.ever_trainable or known.trainable
+            if owned:
+                known.owners.add(fact["opt"])
+            if not has_gradient:
+                known.without_gradient += 1
+            elif gradient == 0:
+                known.zero_gradient += 1
+            else:
+                known.with_gradient += 1
+            if changed or update:
+                known.moved += 1
+            known.gradient, known.weight, known.update, known.changed_share = gradient, weight, update, changed
+            if gradient is not None and len(known.first_gradients) < 8:
+                known.first_gradients.append(gradient)
+
+    def _calls(self, fact: Fact) -> None:
+        model = self.models.get(fact["model"])
+        if model is not None:
+            setting = (fact["training"], fact["grad"], fact["loader"])
+            keep(model.recent, (fact["training"], fact["grad"], fact["n"]), 64)
+            model.calls[setting] = model.calls.get(setting, 0) + fact["n"]
+            model.places.setdefault(setting, place(fact["at"]))
+
+    def _mode(self, fact: Fact) -> None:
+        model = self.models.get(fact["model"])
+        if model is not None:
+            key = (fact["training"], fact["grad"])
+            model.modes[key] = fact
+            model.first_modes.setdefault(key, fact)
+
+    def _loss_call(self, fact: Fact) -> None:
+        at = place(fact["at"])
+        calls = self.loss_calls.setdefault((fact["fn"], at), LossCalls(fact["fn"], at))
+        calls.seen += 1
+        keep(calls.samples, fact)
+
+    def _loss_without_grad(self, fact: Fact) -> None:
+        keep(self.losses_without_grad, fact, 64)
+
+    def _loader(self, fact: Fact) -> None:
+        self.loaders[fact["id"]] = Loader(fact["id"], place(fact["at"]), fact)
+
+    def _loader_pass(self, fact: Fact) -> None:
+        keep(self.loaders[fact["id"]].passes, fact, 64)
+
+    def _scheduler(self, fact: Fact) -> None:
+        self.schedulers[fact["id"]] = Scheduler(fact["id"], fact["kind"], place(fact["at"]), fact["opt"], fact)
+
+    def _scheduler_step(self, fact: Fact) -> None:
+        keep(self.schedulers[fact["id"]].steps, fact, 64)
+
+    def _scheduler_loaded(self, fact: Fact) -> None:
+        if fact["id"] in self.schedulers:
+            self.schedulers[fact["id"]].loaded = True
+
+    def _scaler(self, fact: Fact) -> None:
+        keep(self.scalers, fact, 16)
+
+    def _step_skipped(self, fact: Fact) -> None:
+        keep(self.skips, fact, 64)
+
+    def _metric(self, fact: Fact) -> None:
+        name = fact["name"]
+        if name not in self.metrics and len(self.metrics) >= 200:
+            return
+        curve = self.metrics.setdefault(name, Curve())
+        least, most = fact["least"], fact["most"]
+        curve.add(curve.count + fact["n"], fact["n"], fact["mean"], least, most, fact["last"])
+        self.metric_places.setdefault(name, place(fact["at"]))
+
+    def _weights_loaded(self, fact: Fact) -> None:
+        keep(self.weights_loaded, fact, 64)
+        for number in fact["params"]:
+            self.parameters.setdefault(number, Parameter(number)).loaded = True
+
+    def _optimizer_loaded(self, fact: Fact) -> None:
+        self.optimizers[fact["opt"]].loaded.append(fact)
+
+    def _deep(self, fact: Fact) -> None:
+        keep(self.deep, fact, 24)
+
+    def _seed(self, fact: Fact) -> None:
+        keep(self.seeds, fact, 32)
+
+    def _probe_off(self, fact: Fact) -> None:
+        keep(self.probes_off, fact, 64)
+
+    def _knob(self, fact: Fact) -> None:
+        keep(self.knobs, fact, 64)
+
+    def _crash(self, fact: Fact) -> None:
+        self.crash = fact
+
+    def _compiled(self, fact: Fact) -> None:
+        self.compiled = place(fact["at"]) or Place("?", 0)
+
+    def _autograd_grad(self, fact: Fact) -> None:
+        self.uses_autograd_grad = True
+
+    def _unstepped(self, fact: Fact) -> None:
+        self.unstepped = fact
+
+    def _weights_file(self, fact: Fact) -> None:
+        keep(self.weights_files, fact, 16)
+
+    def _exit(self, fact: Fact) -> None:
+        self.ended = True
+
+    def _stop(self, fact: Fact) -> None:
+        self.stopped = True
+
+
+_HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
+    name: getattr(ProcessChart, f"_{name}")
+    for name in (
+        "process", "environment", "optimizer", "model", "windows", "loss", "params", "calls", "mode", "loss_call",
+        "loss_without_grad", "loader", "loader_pass", "scheduler", "scheduler_step", "scheduler_loaded", "scaler",
+        "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
+        "compiled", "autograd_grad", "unstepped", "weights_file", "exit", "stop",
+    )
+}  # fmt: skip
+_HANDLERS["knob_idle"] = _HANDLERS["knob_failed"] = _HANDLERS["knob"]

@@ -1,0 +1,43 @@
+"""The chart of a run: one chart per process, kept up to date from the fact files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.reading import FactFollower
+
+
+@dataclass
+class RunChart:
+    folder: Path
+    processes: dict[str, ProcessChart] = field(default_factory=dict)
+    facts: int = 0
+
+    def __post_init__(self) -> None:
+        self._follower = FactFollower(self.folder)
+
+    def refresh(self) -> int:
+        """Absorb what was written since the last look; the number of new facts."""
+        news = 0
+        for name, fact in self._follower.news():
+            self.processes.setdefault(name, ProcessChart()).absorb(fact)
+            news += 1
+        self.facts += news
+        return news
+
+    @property
+    def unreadable(self) -> int:
+        return self._follower.unreadable
+
+    def training(self) -> list[ProcessChart]:
+        """The processes that train, lowest rank first."""
+        found = [chart for chart in self.processes.values() if chart.trains]
+        return sorted(found, key=lambda chart: (chart.process.get("rank") or 0, chart.process.get("t") or 0))
+
+    def with_torch(self) -> list[ProcessChart]:
+        return [chart for chart in self.processes.values() if chart.environment]
+
+    def crashes(self) -> list[ProcessChart]:
+        return [chart for chart in self.processes.values() if chart.crash is not None]

@@ -1,0 +1,134 @@
+"""What a rule is, and what it can say: a symptom, a cause, that facts are missing, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from trainsleuth.case.chart import Place, ProcessChart
+
+Severity = Literal["critical", "warning", "note"]
+Status = Literal["suspected", "confirmed", "refuted", "workaround", "inconclusive"]
+ORDER: dict[str, int] = {"critical": 0, "warning": 1, "note": 2}
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A line that a finding points at, and why."""
+
+    at: Place
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a rule has seen, symptom or cause alike."""
+
+    title: str
+    where: Sequence[Spot | Place | None] = ()
+    evidence: Sequence[str] = ()
+    severity: Severity = "critical"
+    statement: str = ""  # the cause in one sentence; the title if empty
+    advice: Sequence[str] = ()
+    step: int | None = None
+    certain: bool = True  # False: watching alone cannot settle it
+    look_for: str = ""  # what to look for in the source near the places, to name the line more closely
+
+
+@dataclass(frozen=True)
+class Missing:
+    """The rule abstains; these facts would have been needed."""
+
+    what: str
+
+
+Verdict = Seen | Missing | None
+Judge = Callable[[ProcessChart], Verdict]
+
+
+@dataclass(frozen=True)
+class Rule:
+    name: str
+    kind: Literal["symptom", "cause"]
+    judge: Judge
+    page: str
+    structural: bool
+    explains: tuple[str, ...] = ()
+    settled_by: tuple[str, ...] = ()
+    masks: tuple[str, ...] = ()  # causes that say nothing new once this one holds
+    last_resort: bool = False  # only heard when no other cause explains the symptom
+
+
+def symptom_rule(name: str, *, structural: bool = False) -> Callable[[Judge], Rule]:
+    def make(judge: Judge) -> Rule:
+        return Rule(name, "symptom", judge, _page(judge), structural)
+
+    return make
+
+
+def cause_rule(
+    name: str, *, explains: tuple[str, ...] = (), settled_by: tuple[str, ...] = (), masks: tuple[str, ...] = (),
+    structural: bool = True, last_resort: bool = False,
+) -> Callable[[Judge], Rule]:  # fmt: skip
+    def make(judge: Judge) -> Rule:
+        return Rule(name, "cause", judge, _page(judge), structural, explains, settled_by, masks, last_resort)
+
+    return make
+
+
+def _page(judge: Judge) -> str:
+    import sys
+
+    return (sys.modules[judge.__module__].__doc__ or "").strip()
+
+
+@dataclass
+class Where:
+    """A place of a finding as the user reads it."""
+
+    file: str
+    line: int
+    code: str = ""
+    note: str = ""
+
+
+@dataclass
+class Cause:
+    rule: str
+    statement: str
+    status: Status = "suspected"
+    trials: list[str] = field(default_factory=list)
+    settled_by: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Remedy:
+    kind: Literal["patch", "env", "config", "advice"]
+    summary: str
+    diff: str = ""
+    verified: bool = False
+
+
+@dataclass
+class Finding:
+    id: str
+    rule: str
+    severity: Severity
+    title: str
+    step: int | None = None
+    rank: int | None = None
+    symptoms: list[str] = field(default_factory=list)
+    symptom_texts: list[str] = field(default_factory=list)
+    where: list[Where] = field(default_factory=list)
+    evidence: list[str] = field(default_factory=list)
+    causes: list[Cause] = field(default_factory=list)
+    remedies: list[Remedy] = field(default_factory=list)
+    certain: bool = True
+    structural: bool = True
+
+
+@dataclass(frozen=True)
+class Abstention:
+    rule: str
+    missing: str

@@ -1,0 +1,121 @@
+"""Where a loss stands: at chance or better, still or moving, taken from the run itself and from theory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from trainsleuth.case.chart import LossCalls, Place, ProcessChart
+from trainsleuth.case.curve import Curve
+
+ENOUGH = 40  # values of the loss below which nothing is said about its course
+CLASS_LOSSES = ("cross_entropy", "nll_loss")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The main loss against its chance level."""
+
+    at: Place
+    curve: Curve
+    calls: LossCalls
+    level: float  # mean of the last quarter, as back-propagated
+    chance: float  # what guessing from the frequencies of the targets gives, in the same units
+    divisor: float  # by how much the value of the loss function is divided before backward
+    classes: int | None
+    uniform: float | None  # ln C in the same units
+    still: bool  # no real movement between the first and the last quarter
+    improvement: float  # share of the first quarter's level that was gained
+
+    @property
+    def at_chance(self) -> bool:
+        return self.level > 0.93 * self.chance
+
+    @property
+    def stuck(self) -> bool:
+        return self.still and self.at_chance
+
+
+def standing(chart: ProcessChart) -> Standing | str:
+    """The standing of the main loss, or what is missing to tell it."""
+    main = chart.main_loss()
+    if main is None:
+        return "a loss that is back-propagated"
+    at, curve = main
+    if curve.count < ENOUGH:
+        return f"{ENOUGH} values of the loss (there are {curve.count})"
+    calls = chart.main_loss_call()
+    if calls is None or len(calls.samples) < 3:
+        return "a loss function that we know (cross entropy, NLL, BCE, MSE, …), seen in three windows"
+    reference = _chance(calls)
+    if reference is None:
+        return f"a chance level for {calls.function}"
+    chance, classes = reference
+    divisor = divisor_of(curve, calls)
+    if divisor is None:
+        return "how the value of the loss function relates to what is back-propagated"
+    early, early_error, _ = curve.between(0.0, 0.25)
+    late, late_error, _ = curve.between(0.75, 1.0)
+    middle, middle_error, _ = curve.between(0.4, 0.6)
+    gained = early - late
+    noise = math.hypot(early_error, late_error)
+    still = gained < max(0.02 * abs(early), 1e-12) or gained < 2 * noise
+    if middle - late > 4 * math.hypot(middle_error, late_error) and gained > 0.02 * abs(early):
+        still = False
+    uniform = math.log(classes) / divisor if classes and classes > 1 else None
+    return Standing(at, curve, calls, late, chance / divisor, divisor, classes, uniform, still, gained / early if early else 0.0)
+
+
+def divisor_of(curve: Curve, calls: LossCalls) -> float | None:
+    """What the loss is divided by before backward (accumulation), found by comparing both ends of the same calls."""
+    values = [value for value in calls.numbers("value")[:3] if value and math.isfinite(value)]
+    first = [value for value in curve.first_values[:3] if value and math.isfinite(value)]
+    if not values or not first:
+        return None
+    ratio = values[0] / first[0]
+    whole = round(ratio)
+    if whole >= 1 and abs(ratio - whole) < 0.02 * whole:
+        return float(whole)
+    return None
+
+
+def _chance(calls: LossCalls) -> tuple[float, int | None] | None:
+    """The loss of the best guess that ignores the input."""
+    last = calls.last
+    if str(last["settings"].get("reduction", "mean")) != "mean" or last.get("weighted"):
+        return None
+    if calls.function in CLASS_LOSSES:
+        classes = int(last["classes"])
+        if classes < 2:
+            return None
+        counts = label_counts(calls)
+        return (entropy(counts) if counts and len(counts) <= 64 else math.log(classes)), classes
+    if calls.function == "mse_loss":
+        spreads = calls.numbers("target_spread")
+        return (sum(s * s for s in spreads) / len(spreads), None) if spreads else None
+    if calls.function.startswith("binary_cross_entropy"):
+        means = [m for m in calls.numbers("target_mean") if 0 < m < 1]
+        if len(means) < 3:
+            return None
+        share = sum(means) / len(means)
+        return -(share * math.log(share) + (1 - share) * math.log(1 - share)), None
+    return None
+
+
+def label_counts(calls: LossCalls) -> list[float]:
+    """How often each class was the target, over all samples."""
+    total: list[float] = []
+    for sample in calls.samples:
+        histogram = sample.get("histogram") or []
+        if len(histogram) > len(total):
+            total += [0.0] * (len(histogram) - len(total))
+        for index, value in enumerate(histogram):
+            total[index] += value or 0.0
+    return total
+
+
+def entropy(counts: list[float]) -> float:
+    total = sum(counts)
+    if total <= 0:
+        return 0.0
+    return -sum(c / total * math.log(c / total) for c in counts if c > 0)
