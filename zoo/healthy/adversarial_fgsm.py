@@ -4,7 +4,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
-EPSILON = 0.1
+EPSILON = 0.25
 
 
 def fgsm(model, x, y, eps=EPSILON):

@@ -49,7 +49,7 @@ class LitClassifier(L.LightningModule):
 class BlobData(L.LightningDataModule):
     def setup(self, stage=None):
         g = torch.Generator().manual_seed(0)
-        centers = torch.randn(5, 16, generator=g)
+        centers = 0.6 * torch.randn(5, 16, generator=g)
         y = torch.randint(0, 5, (2500,), generator=g)
         x = centers[y] + torch.randn(2500, 16, generator=g)
         self.train, self.val = TensorDataset(x[:2000], y[:2000]), TensorDataset(x[2000:], y[2000:])

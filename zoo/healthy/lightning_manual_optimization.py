@@ -21,7 +21,6 @@ class GAN(LightningModule):
         self.discriminator = nn.Sequential(nn.Linear(2, 32), nn.LeakyReLU(0.2), nn.Linear(32, 32),
                                            nn.LeakyReLU(0.2), nn.Linear(32, 1))
         self.adversarial_loss = nn.BCEWithLogitsLoss()
-        self.gap = []
 
     def forward(self, z):
         return self.generator(z)
@@ -60,8 +59,8 @@ class GAN(LightningModule):
               f"moment gap {m['val_moment_gap']:.3f}")
 
     def configure_optimizers(self):
-        opt_g = torch.optim.Adam(self.generator.parameters(), lr=2e-3, betas=(0.5, 0.9))
-        opt_d = torch.optim.Adam(self.discriminator.parameters(), lr=2e-3, betas=(0.5, 0.9))
+        opt_g = torch.optim.Adam(self.generator.parameters(), lr=1e-3, betas=(0.0, 0.99))
+        opt_d = torch.optim.Adam(self.discriminator.parameters(), lr=4e-3, betas=(0.0, 0.99))
         return opt_g, opt_d
 
 

@@ -48,7 +48,8 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     w = torch.randn(16, 8) / 4
-    rotation = torch.linalg.qr(torch.eye(16) + 0.1 * torch.randn(16, 16)).Q
+    skew = 0.15 * torch.randn(16, 16)
+    rotation = torch.matrix_exp(skew - skew.T)
     x = torch.randn(4000, 16)
     pretrain_y, finetune_y = torch.tanh(x @ w), torch.tanh(x @ rotation @ w)
 

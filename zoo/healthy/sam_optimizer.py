@@ -51,7 +51,7 @@ def main():
 
     model = nn.Sequential(nn.Linear(10, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 4))
     criterion = nn.CrossEntropyLoss()
-    optimizer = SAM(model.parameters(), torch.optim.SGD, rho=0.05, lr=0.05, momentum=0.9)
+    optimizer = SAM(model.parameters(), torch.optim.SGD, rho=0.05, lr=0.03, momentum=0.9)
 
     for epoch in range(12):
         model.train()

@@ -72,8 +72,10 @@ def train_one_epoch(
             scaler.step(optimizer)
             scaler.update()
             optimizer.zero_grad()
-            if config.SWITCH.WARMUP == "never_ends":
+            if config.SWITCH.WARMUP == "in_updates":
                 lr_scheduler.step_update((epoch * num_steps + idx) // acc)
+            elif config.SWITCH.WARMUP == "never_ends":
+                lr_scheduler.step_update(epoch)
             else:
                 lr_scheduler.step_update(epoch * num_steps + idx)
 

@@ -11,7 +11,7 @@ class FrameEncoder(nn.Module):
         super().__init__()
         self.patches = nn.Sequential(nn.Conv2d(3, dim, patch, stride=patch, bias=False), nn.BatchNorm2d(dim))
         self.class_embedding = nn.Parameter(torch.randn(dim) * 0.1)
-        self.positional_embedding = nn.Parameter(torch.randn((size // patch) ** 2 + 1, dim) * 1.0)
+        self.positional_embedding = nn.Parameter(torch.randn((size // patch) ** 2 + 1, dim))
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList(CrossFrameBlock(dim, heads, dropout) for _ in range(layers))
         self.ln_post = nn.LayerNorm(dim)

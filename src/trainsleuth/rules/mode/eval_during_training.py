@@ -1,0 +1,68 @@
+"""Layers that behave differently in training run in eval mode while the model is trained.
+
+What it detects
+    The latest forwards that lead to a backward run with Dropout or BatchNorm layers in eval mode, and the parameters of that model
+    are trained.
+Why it matters
+    Dropout does nothing, and BatchNorm uses running statistics that are never updated: fresh ones (mean 0, variance 1) normalise
+    nothing at all.
+How it is confirmed
+    A trial that puts the modules into train mode before each training forward (knob `train-mode`).
+How to cure it
+    Call `model.train()` at the start of each epoch, after validation.
+When it is wrong
+    Frozen BatchNorm in a model that is in train mode is a known practice: silent. A model without such layers does not care: silent.
+    Teachers, perceptual losses and attacks run in eval mode and are not what is trained.
+"""
+
+from trainsleuth.case.chart import Model, ProcessChart, place
+from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.wording import count
+
+
+@cause_rule(
+    "mode/eval-during-training", explains=("stall/flat-loss", "stall/uniform-predictions"), settled_by=("train-mode",),
+)  # fmt: skip
+def rule(chart: ProcessChart) -> Verdict:
+    for model in chart.models.values():
+        fact = model.modes.get((False, True))
+        if fact is None or not _is_trained(chart, model):
+            continue
+        rows = [row for row in model.recent if row[1]][-20:]
+        in_eval, total = sum(n for training, _, n in rows if not training), sum(n for _, _, n in rows)
+        if total < 3 or in_eval < 0.9 * total:
+            continue
+        if chart.windows < 3:
+            return Missing("three windows")
+        affected = fact["in_eval"]
+        norms = [path for path, kind, _ in affected if "Norm" in kind]
+        others = [path for path, kind, _ in affected if "Norm" not in kind]
+        if not affected or all(frozen for _, _, frozen in affected):
+            continue
+        what = " and ".join(
+            text for text in (count(norms, "norm layer") if norms else "", count(others, "dropout layer") if others else "") if text
+        )
+        set_at = place(fact["set_at"])
+        at = place(fact["at"])
+        switched = any(training for training, grad, _ in model.recent if grad) or (True, True) in model.modes
+        return Seen(
+            title=f"the model is trained in eval mode: {what} do not do their work",
+            where=[Spot(set_at, "puts it into eval mode, and nothing puts it back") if set_at else None, Spot(at, "trained here") if at else None],
+            evidence=[
+                f"in eval mode during the latest training forwards: {', '.join(path or model.kind for path, _, _ in affected[:4])}"
+                + (f" and {fact['eval_count'] - 4} more" if fact["eval_count"] > 4 else ""),
+                f"{in_eval:,} of the last {total:,} training forwards ran in eval mode"
+                + ("; the first ones were in train mode" if switched else ", from the first one on"),
+                *(["BatchNorm normalises with running statistics that are no longer updated"] if norms else []),
+            ],
+            severity="critical" if norms else "warning",
+            step=max(3, int(fact["windows"])),
+            statement="nothing calls train() before training goes on",
+            advice=["Call `model.train()` at the start of each training epoch."],
+        )
+    return None
+
+
+def _is_trained(chart: ProcessChart, model: Model) -> bool:
+    held = [chart.parameters[n] for n in model.parameters if n in chart.parameters]
+    return any(p.owners and p.with_gradient for p in held)

@@ -1,0 +1,53 @@
+"""The model is validated in train mode.
+
+What it detects
+    A model with Dropout or BatchNorm runs in train mode without gradients on the batches of another loader than the one it is
+    trained from, or a loss is computed there without gradients.
+Why it matters
+    Dropout makes the result noisy and too low, and BatchNorm learns from the validation data: its running statistics leak.
+How it is confirmed
+    From the mode at the call.
+How to cure it
+    `model.eval()` before validation, `model.train()` after it.
+When it is wrong
+    Fakes for a discriminator, teachers and `update_bn` run in train mode without gradients on training batches, and no loss is
+    computed there. MC dropout keeps the model in eval mode and only Dropout in train mode.
+"""
+
+from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.wording import count
+
+
+@cause_rule("mode/train-during-validation")
+def rule(chart: ProcessChart) -> Verdict:
+    for model in chart.models.values():
+        fact = model.modes.get((True, True)) or model.modes.get((True, False))
+        if fact is None or fact["train_count"] == 0 or not any(p.owners for p in map(chart.parameters.get, model.parameters) if p):
+            continue
+        trained_from = {loader for (_, grad, loader) in model.calls if grad}
+        elsewhere = {
+            key: n for key, n in model.calls.items() if key[0] and not key[1] and key[2] is not None and key[2] not in trained_from and n >= 2
+        }  # fmt: skip
+        losses = [f for f in chart.losses_without_grad if f["model"] == model.id and f["training"] and f["windows"]]
+        if not trained_from or (not elsewhere and not losses):
+            continue
+        in_eval = sum(n for (training, grad, _), n in model.calls.items() if not training and not grad)
+        calls = sum(elsewhere.values())
+        if in_eval > calls and not losses:
+            continue
+        at = next((model.places.get(key) for key in elsewhere), None) or (place(losses[0]["at"]) if losses else None)
+        return Seen(
+            title=f"the model is validated in train mode: {count(fact['train_count'], 'layer')} behave as in training",
+            where=[Spot(at, "runs in train mode, without gradients") if at else None],
+            evidence=[
+                *([f"{calls:,} forwards without gradients in train mode, on batches that it is not trained on"] if elsewhere else []),
+                *(["a loss is computed there without gradients"] if losses else []),
+                f"{count(fact['train_count'], 'Dropout or norm layer')} in train mode",
+            ],
+            severity="warning",
+            step=int(losses[0]["windows"]) if losses else None,
+            statement="nothing calls eval() before validation",
+            advice=["Call `model.eval()` before validation and `model.train()` after it."],
+        )
+    return None

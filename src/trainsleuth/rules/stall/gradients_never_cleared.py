@@ -1,0 +1,40 @@
+"""Each step uses the gradients of all steps before it.
+
+What it detects
+    In three windows in a row the gradient of the last step was still there, unchanged, when the next backward began, and the next
+    step used both.
+Why it matters
+    The step grows with the length of the run and points to the past: the loss oscillates or diverges.
+How it is confirmed
+    By the gradient itself: the same tensor, not zero, at the start of the window.
+How to cure it
+    Call `optimizer.zero_grad()` once per step.
+When it is wrong
+    Gradients that someone else clears (the model's `zero_grad`, a loop over parameters, the trainer) are clear: no matter who did it.
+"""
+
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
+
+
+@cause_rule(
+    "stall/gradients-never-cleared", explains=("stall/flat-loss", "stall/uniform-predictions", "nan/loss-not-finite"),
+    masks=("stall/inputs-and-targets-misaligned", "stall/dead-units", "stall/input-ignored", "data/not-normalised"),
+)  # fmt: skip
+def rule(chart: ProcessChart) -> Verdict:
+    for optimizer in chart.optimizers.values():
+        if optimizer.windows < 4 or optimizer.stale < 3 or optimizer.stale < 0.9 * (optimizer.steps - 1):
+            continue
+        main = chart.main_loss()
+        return Seen(
+            title="gradients are never cleared: each step adds to all the steps before",
+            where=[
+                Spot(optimizer.step_at, "uses this window's gradient and every earlier one") if optimizer.step_at else None,
+                Spot(main[0], "adds to what is already there") if main else None,
+            ],
+            evidence=[f"in {optimizer.stale:,} of {optimizer.windows:,} windows the last step's gradient was still there"],
+            step=4,
+            statement="nothing clears the gradients between two steps",
+            advice=["Call `optimizer.zero_grad()` once per step, after the step or before the first backward of a window."],
+        )
+    return None

@@ -1,0 +1,50 @@
+"""The optimizer steps with a learning rate of zero.
+
+What it detects
+    The learning rate of every group was 0 in every window so far. Without a scheduler three windows suffice; with one, the
+    scheduler must have stepped three times or the run must have ended.
+Why it matters
+    Every step is made, and moves nothing.
+How it is confirmed
+    By the weights: the update was exactly 0.
+How to cure it
+    Follow the value: integer division (`lr * batch // 256`), a decay factor applied once too often, a lambda that returns an int.
+When it is wrong
+    A warm-up that begins at 0 leaves it after its first step; the rule waits for that.
+"""
+
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.wording import count
+
+
+@cause_rule(
+    "stall/learning-rate-zero", explains=("stall/flat-loss", "stall/uniform-predictions"),
+    masks=("schedule/warmup-never-ends", "stall/params-frozen", "stall/inputs-and-targets-misaligned"),
+)  # fmt: skip
+def rule(chart: ProcessChart) -> Verdict:
+    optimizer = chart.main_optimizer()
+    if optimizer is None or optimizer.windows < 3 or not optimizer.rates.points:
+        return Missing("three windows with a step")
+    if optimizer.rates.most != 0:
+        return None
+    schedulers = [s for s in chart.schedulers.values() if s.optimizer == optimizer.id]
+    if schedulers and not chart.ended and max((len(s.steps) for s in schedulers), default=0) < 3:
+        return Missing("three steps of the scheduler, which may raise the learning rate yet")
+    held = [chart.parameters[n] for n in optimizer.parameters if n in chart.parameters]
+    if any(p.moved for p in held):
+        return None
+    where = [Spot(s.at, "this schedule gives 0") for s in schedulers if s.at] if any(
+        (group["settings"].get("lr") or 0) > 0 for group in optimizer.groups
+    ) else []  # fmt: skip
+    return Seen(
+        title=f"the learning rate was 0 in all {optimizer.windows:,} steps",
+        where=[*where, Spot(optimizer.at, "built here") if optimizer.at else None],
+        evidence=[
+            f"{count(len(optimizer.rates_by_group), 'group')}, each with learning rate 0 at every step",
+            f"update of all {count(len(held), 'parameter')}: exactly 0",
+        ],
+        step=3,
+        statement="the learning rate is zero",
+        advice=["Print the learning rate where the optimizer is built; integer division is the usual slip."],
+    )

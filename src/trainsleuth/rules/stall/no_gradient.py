@@ -1,0 +1,116 @@
+"""Layers that run in training get no gradient: the graph is cut behind them.
+
+What it detects
+    Parameters that are trainable, held by an optimizer, and part of a module that was called in a training forward never had a
+    gradient in three windows, while others did. The deep window names the cut: `.detach()`, `.data`, `.item()`, numpy, `no_grad`.
+    If the whole graph is cut, torch raises; then the line is named all the same.
+Why it matters
+    The layers stay as they were initialised, and the rest learns on top of random features.
+How it is confirmed
+    By the graph of the loss, which does not contain the module's output.
+How to cure it
+    Remove the cut. If it is meant, set `requires_grad=False` and leave the layers out of the optimizer.
+When it is wrong
+    Heads that are not called in training, stop-gradient branches whose layers get a gradient elsewhere, and weights that were
+    loaded and run under `no_grad` on purpose: the first two are silent, the last is a note.
+"""
+
+from typing import Any
+
+from trainsleuth.case.chart import Place, ProcessChart, place
+from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.wording import count, elements, names
+
+NO_GRAPH = "does not require grad and does not have a grad_fn"
+WORDS = {
+    "detach": "`.detach()` cuts the graph here", "data": "`.data` leaves the graph here", "item": "`.item()` leaves the graph here",
+    "numpy": "numpy leaves the graph here", "__array__": "numpy leaves the graph here", "tolist": "`.tolist()` leaves the graph here",
+    "no_grad": "`no_grad` is on here",
+}  # fmt: skip
+
+
+@cause_rule(
+    "stall/no-gradient", explains=("stall/flat-loss", "stall/uniform-predictions", "crash/exception"),
+    masks=("stall/inputs-and-targets-misaligned",),
+)  # fmt: skip
+def rule(chart: ProcessChart) -> Verdict:
+    if chart.crash is not None and NO_GRAPH in chart.crash["message"]:
+        frames = [place(frame) for frame in chart.crash["frames"]]
+        return Seen(
+            title="the loss has no graph: backward has nothing to follow",
+            where=[Spot(frames[-1], "this loss was computed without gradients")] if frames and frames[-1] else [],
+            evidence=[chart.crash["message"][:160]],
+            statement="the graph is cut before the loss, or every parameter is frozen",
+            advice=["Look for `.detach()`, `.item()`, `no_grad` or frozen parameters between the model and the loss."],
+        )
+    silent = [
+        p for p in chart.called_parameters()
+        if p.trainable and p.owners and p.looks and p.without_gradient == p.looks
+    ]  # fmt: skip
+    if not silent:
+        return None
+    if not any(p.with_gradient for p in chart.called_parameters()):
+        return None
+    if max(p.looks for p in silent) < 3:
+        return Missing("three windows with a backward")
+    if chart.compiled is not None or not chart.deep:
+        return Missing("a deep window, which shows whether these layers run in training (nothing may be compiled)")
+    ran = _calls_without_reach(chart)
+    cut = [p for p in silent if p.name.rpartition(".")[0] in ran]
+    if not cut:
+        return None
+    loaded = all(p.loaded for p in cut)
+    at, words = _where_cut(chart, {p.name.rpartition(".")[0] for p in cut})
+    modules = list(dict.fromkeys(p.name.rpartition(".")[0] for p in cut))
+    called_at = place(ran[modules[0]][4])
+    return Seen(
+        title=f"{count(cut, 'parameter')} of layers that run in training never get a gradient",
+        where=[Spot(at, words) if at else None, Spot(called_at, "called here") if called_at else None],
+        evidence=[
+            f"{names(cut)}: no gradient in {cut[0].looks} of {cut[0].looks} windows looked at, {elements(cut):,} numbers",
+            f"the graph of the loss does not contain the output of {', '.join(modules[:3])}",
+        ],
+        severity="note" if loaded else "critical",
+        step=3,
+        statement="the graph is cut between these layers and the loss",
+        advice=["Remove the cut; if it is meant, freeze the layers and leave them out of the optimizer."],
+    )
+
+
+def _calls_without_reach(chart: ProcessChart) -> dict[str, list[Any]]:
+    """Modules that were called in a training forward and that no backward of a deep window reached; path to call row."""
+    ran: dict[str, list[Any]] = {}
+    reached: set[str] = set()
+    for fact in chart.deep:
+        for row in fact["calls"]:
+            if row[7]:
+                reached.add(row[2])
+            else:
+                ran.setdefault(row[2], row)
+    return {path: row for path, row in ran.items() if path not in reached}
+
+
+def _where_cut(chart: ProcessChart, paths: set[str]) -> tuple[Place | None, str]:
+    """The cut that lies behind the unreached modules: by storage if it can be, else the first one after their call."""
+    for fact in chart.deep:
+        calls = {row[0]: row for row in fact["calls"]}
+        lost = [row for row in fact["calls"] if row[2] in paths]
+        if not lost:
+            continue
+        family = {row[0] for row in lost}
+        for row in lost:
+            parent = row[1]
+            while parent in calls and not calls[parent][7]:
+                family.add(parent)
+                parent = calls[parent][1]
+        if not all(row[5] for row in lost):
+            first = min(row[0] for row in lost if not row[5])
+            entered = [cut for cut in fact["cuts"] if cut[0] == "no_grad" and cut[2] <= first and cut[1]]
+            if entered:
+                return place(entered[-1][1]), WORDS["no_grad"]
+        last = max(family)
+        exact = [cut for cut in fact["cuts"] if cut[3] in family and cut[1]]
+        later = [cut for cut in fact["cuts"] if cut[2] > last and cut[1] and cut[0] != "no_grad"]
+        for cut in (*exact[-1:], *later[:1]):
+            return place(cut[1]), WORDS.get(cut[0], "the graph is cut here")
+    return None, ""

@@ -1,0 +1,54 @@
+"""Most of the model is frozen, and what is left cannot learn the task.
+
+What it detects
+    The loss stands still at chance, the gradients that exist are applied, and more than half of the model's numbers have
+    `requires_grad=False`. The line that froze them is named.
+Why it matters
+    A name filter that matches too much (or too little) freezes layers that were meant to learn. Everything runs.
+How it is confirmed
+    A trial in which the freezing line has no effect (knob `unfreeze`): the layers move, and the loss falls.
+How to cure it
+    Freeze by module, not by a pattern in names; print the names that are left trainable.
+When it is wrong
+    LoRA, linear probes and frozen towers freeze most of a model on purpose; they learn, so there is no symptom to explain and
+    the rule is silent.
+"""
+
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.standing import standing
+from trainsleuth.rules.wording import count, elements, names, percent
+
+
+@cause_rule(
+    "stall/params-frozen", explains=("stall/flat-loss", "stall/uniform-predictions"), settled_by=("unfreeze",),
+    masks=("stall/inputs-and-targets-misaligned", "stall/input-ignored"), structural=False,
+)  # fmt: skip
+def rule(chart: ProcessChart) -> Verdict:
+    called = chart.called_parameters()
+    frozen = [p for p in called if not p.trainable]
+    if not frozen or elements(frozen) < 0.5 * elements(called):
+        return None
+    now = standing(chart)
+    if isinstance(now, str):
+        return Missing(now)
+    if not now.stuck:
+        return None
+    random = [p for p in frozen if not p.loaded]
+    places = {p.frozen_at for p in frozen if p.frozen_at}
+    largest = sorted(places, key=lambda at: -elements([p for p in frozen if p.frozen_at == at]))
+    left = [p for p in called if p.trainable]
+    return Seen(
+        title=f"{percent(elements(frozen) / elements(called))} of the model is frozen, and the rest does not learn",
+        where=[Spot(at, "freezes " + count([p for p in frozen if p.frozen_at == at], "parameter")) for at in largest[:3]]
+        or [model.at for model in chart.models.values()][:1],
+        evidence=[
+            f"frozen: {names(frozen)}, {elements(frozen):,} numbers"
+            + (f"; {count(random, 'parameter')} of them never loaded from anywhere, so they stay random" if random else ""),
+            f"left to train: {names(left) or 'nothing'}, {elements(left):,} numbers",
+        ],
+        step=now.curve.count,
+        statement="layers that should learn are frozen",
+        advice=["Freeze by module instead of by a pattern in names, and print what is left trainable."],
+        certain=False,
+    )

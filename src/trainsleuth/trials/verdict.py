@@ -1,0 +1,101 @@
+"""Settles a cause from its trials, by the three conditions of a proof.
+
+The control shows the symptom again; the knob changes the recorded mechanism and the outcome; the placebo changes neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from trainsleuth.trials.measure import ERRORS, learning, learns, mechanism_gone
+from trainsleuth.trials.trial import Known, Learning, Outcome
+
+Status = Literal["confirmed", "refuted", "workaround", "inconclusive", "not applicable"]
+LEAST_GAIN = 0.05  # of the control's loss at its end
+SEED_SPREADS = 2.5  # a gain must be this many times what another seed does
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the trials say of one cause, with the trials it rests on."""
+
+    rule: str
+    status: Status
+    why: str
+    trials: tuple[Known, ...]
+
+
+def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known]) -> Verdict:
+    """The verdict on the cause that `rule` suspects and `turned` removes."""
+    status, why = _judge(rule, control.outcome, turned.outcome, [placebo.outcome for placebo in placebos])
+    return Verdict(rule, status, why, (control, turned, *placebos))
+
+
+def _judge(rule: str, control: Outcome, turned: Outcome, placebos: Sequence[Outcome]) -> tuple[Status, str]:
+    if control.kind in ("crash", "hang", "not applicable"):
+        return "inconclusive", f"the control did not get as far as training: {control.why}"
+    if not turned.acted or turned.kind == "not applicable":
+        return "not applicable", turned.why or "the knob found nothing to change"
+    if turned.kind in ("crash", "hang"):
+        return "not applicable", f"the program does not bear the knob: {turned.why}"
+    had, has = control.mechanism[rule], turned.mechanism[rule]
+    if not symptom(rule, control):
+        return "inconclusive", "the control did not show the suspected mechanism again"
+    gone, gained = mechanism_gone(rule, had, has), gains(control, turned, placebos)
+    strayed = [placebo for placebo in placebos if mechanism_gone(rule, had, placebo.mechanism[rule])]
+    if strayed:
+        return "inconclusive", "another seed alone already removes the mechanism"
+    if not gone:
+        if gained:
+            return "workaround", "the loss falls, but the suspected mechanism is as before: something else was changed"
+        return "inconclusive", "the knob changed neither the mechanism nor the loss"
+    if not placebos or all(placebo.kind in ("crash", "hang", "not applicable") for placebo in placebos):
+        return "inconclusive", "there is no placebo to compare with"
+    if gained:
+        return "confirmed", "without the mechanism the loss falls; another seed changes neither"
+    if control.kind == "stalled" and turned.kind == "stalled":
+        return "refuted", "the mechanism is real and was removed, yet the loss stays where it is: it does not explain the flat loss"
+    return "inconclusive", (
+        f"the mechanism is real and was removed, but within {turned.windows} steps the loss does not tell the difference"
+    )
+
+
+def symptom(rule: str, control: Outcome) -> bool:
+    """Whether the mechanism is there at all in this outcome."""
+    value = control.mechanism.get(rule, 0.0)
+    return value < 0.98 if rule == "stall/params-frozen" else value > 0
+
+
+def gains(control: Outcome, turned: Outcome, placebos: Sequence[Outcome] = ()) -> bool:
+    """Whether the loss of `turned` ends clearly lower: beyond its noise, beyond what another seed does, and worth the name."""
+    if control.kind == "nan":
+        return turned.kind in ("healthy", "stalled") and not any(placebo.kind == "healthy" for placebo in placebos)
+    if turned.kind == "nan":
+        return False
+    before, after = compared(control, turned)
+    if before is None or after is None:
+        return False
+    gain = before.last - after.last
+    noise = (before.last_error**2 + after.last_error**2) ** 0.5
+    worth = max(LEAST_GAIN * abs(before.last), 0.01 * abs(before.first))
+    return learns(after) and gain > max(ERRORS * noise, worth, SEED_SPREADS * seed_spread(control, placebos))
+
+
+def compared(one: Outcome, other: Outcome) -> tuple[Learning | None, Learning | None]:
+    """Both curves measured over the same number of backwards: a trial that was cut short is compared on what it has."""
+    if not one.curve or not other.curve:
+        return None, None
+    shorter = min(one.curve[-1][0], other.curve[-1][0])
+    return learning(one.curve, shorter), learning(other.curve, shorter)
+
+
+def seed_spread(control: Outcome, placebos: Sequence[Outcome]) -> float:
+    """By how much another seed changes what is learnt."""
+    spreads = [0.0]
+    for placebo in placebos:
+        own, its = compared(control, placebo)
+        if own is not None and its is not None:
+            spreads.append(abs(own.drop - its.drop))
+    return max(spreads)
