@@ -53,7 +53,7 @@ def main():
     model = SegNet()
     criterion = nn.BCEWithLogitsLoss()
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-    for epoch in range(6):
+    for epoch in range(9):
         losses = []
         for image, mask in loader:
             optimizer.zero_grad()
@@ -61,7 +61,7 @@ def main():
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-        print(f"Epoch {epoch + 1}/6 - loss: {sum(losses) / len(losses):.4f} - val IoU: {iou(model, val_set):.3f}")
+        print(f"Epoch {epoch + 1}/9 - loss: {sum(losses) / len(losses):.4f} - val IoU: {iou(model, val_set):.3f}")
 
 
 if __name__ == "__main__":

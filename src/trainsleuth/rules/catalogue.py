@@ -1,0 +1,32 @@
+"""The explicit list of all rules."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from trainsleuth.rules.kinds import Rule
+
+MODULES = (
+    "crash.exception", "nan.loss_not_finite",
+    "stall.flat_loss", "stall.uniform_predictions",
+    "stall.optimizer_never_steps", "stall.params_not_in_optimizer", "stall.unregistered_modules", "stall.no_gradient",
+    "stall.learning_rate_zero", "stall.scaler_skips_steps", "stall.accumulated_gradients_discarded",
+    "stall.gradients_never_cleared", "stall.double_softmax", "stall.wrong_softmax_axis", "stall.shape_broadcast",
+    "stall.dead_units", "stall.vanishing_gradient", "stall.input_ignored", "stall.metric_does_not_follow_loss",
+    "mode.eval_during_training", "mode.train_during_validation",
+    "data.labels_out_of_range", "data.labels_constant", "data.labels_one_hot", "data.labels_off_by_one",
+    "data.not_shuffled", "data.not_normalised",
+    "schedule.warmup_never_ends", "schedule.decays_to_zero_early", "schedule.step_order", "schedule.reset_on_resume",
+    "stall.params_frozen", "stall.inputs_and_targets_misaligned",
+)  # fmt: skip
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule, in the order in which causes of equal weight are read."""
+    return tuple(import_module(f"trainsleuth.rules.{name}").rule for name in MODULES)
+
+
+def rule_named(name: str) -> Rule | None:
+    return next((rule for rule in all_rules() if rule.name == name), None)

@@ -1,0 +1,57 @@
+"""Training data come sorted by class.
+
+What it detects
+    Batches contain far fewer classes than chance would give them from the frequencies of all labels seen, and no shuffling loader
+    feeds them.
+Why it matters
+    The model learns the class of the moment and forgets the last one; the loss looks excellent within a class and jumps at its end.
+How it is confirmed
+    By the labels of the batches; the trial `shuffle` changes the order alone.
+How to cure it
+    `shuffle=True`, or shuffle before batching.
+When it is wrong
+    Tasks that come one after another on purpose use a shuffling loader per task. Labels per pixel or per token hang together.
+"""
+
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.standing import label_counts
+from trainsleuth.rules.wording import number
+
+LOOKS = 5
+
+
+@cause_rule("data/not-shuffled", explains=("stall/flat-loss",), settled_by=("shuffle",), structural=False,
+            masks=("stall/inputs-and-targets-misaligned",))  # fmt: skip
+def rule(chart: ProcessChart) -> Verdict:
+    for calls in chart.loss_calls.values():
+        if calls.function not in ("cross_entropy", "nll_loss") or not calls.samples or len(calls.last["target_shape"]) != 1:
+            continue
+        counts = label_counts(calls)
+        present = [n for n in counts if n]
+        if len(present) < 3:
+            continue
+        samples = [s["histogram"] for s in calls.samples if s.get("histogram") and sum(s["histogram"]) >= 4]
+        if len(samples) < LOOKS:
+            return Missing(f"{LOOKS} looks at the labels of a batch")
+        shuffling = [loader for loader in chart.loaders.values() if loader.passes and loader.about["sampler"] == "RandomSampler"]
+        if shuffling:
+            continue
+        total = sum(counts)
+        observed = sum(sum(1 for n in histogram if n) for histogram in samples) / len(samples)
+        expected = sum(sum(1 - (1 - n / total) ** sum(histogram) for n in counts) for histogram in samples) / len(samples)
+        if observed > 0.5 * expected:
+            continue
+        loaders = [loader for loader in chart.loaders.values() if loader.at and loader.about["sampler"] == "SequentialSampler"]
+        largest = sorted(loaders, key=lambda loader: -sum(p["batches"] for p in loader.passes))
+        return Seen(
+            title=f"the data come sorted: {number(observed)} classes per batch where shuffling would give {number(expected)}",
+            where=[*[Spot(loader.at, "does not shuffle") for loader in largest[:1] if loader.at],
+                   Spot(calls.at, "labels seen here") if calls.at else None],  # fmt: skip
+            evidence=[f"{len(samples)} batches looked at over {chart.windows:,} windows, {len(present)} classes in all"],
+            severity="warning",
+            step=chart.windows,
+            statement="the training data are not shuffled",
+            advice=["Pass shuffle=True to the loader, or shuffle before you cut batches."],
+        )
+    return None

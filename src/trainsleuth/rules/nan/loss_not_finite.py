@@ -1,0 +1,39 @@
+"""The loss is NaN or infinite.
+
+What it detects
+    A loss that was back-propagated is not a finite number.
+Why it matters
+    One such step spoils every weight it reaches.
+How it is confirmed
+    It is a symptom; the causes explain it.
+How to cure it
+    See the causes; otherwise look at the last finite values of the loss and at the learning rate.
+When it is wrong
+    Programs that test for it and skip the step are not harmed: if the last values are finite again the finding is a note.
+"""
+
+import math
+
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.rules.kinds import Seen, Spot, Verdict, symptom_rule
+from trainsleuth.rules.wording import number
+
+
+@symptom_rule("nan/loss-not-finite", structural=True)
+def rule(chart: ProcessChart) -> Verdict:
+    for at, curve in chart.losses.items():
+        if not curve.not_finite:
+            continue
+        recovered = math.isfinite(curve.last)
+        before = curve.points[-1] if curve.points else None
+        return Seen(
+            title=f"the loss is {'NaN' if math.isnan(curve.last) else 'infinite'}" if not recovered else "the loss was not finite for a while",
+            where=[Spot(at, "back-propagated here")],
+            evidence=[
+                f"{curve.not_finite:,} of {curve.count:,} values are not finite"
+                + (f"; the last finite one was {number(before.mean)} at backward {before.to:,}" if before else "")
+            ],
+            severity="note" if recovered else "critical",
+            step=before.to + 1 if before else 1,
+        )
+    return None

@@ -1,0 +1,59 @@
+"""The learning rate is still warming up when the run ends, and nothing was learnt.
+
+What it detects
+    At the end of the run the learning rate is still rising and has not reached a tenth of what the optimizer or its scheduler was
+    given, and the loss has hardly moved.
+Why it matters
+    Warm-up counted in epochs where steps are meant (or in micro-batches where updates are meant) lasts many times too long.
+How it is confirmed
+    By the learning rate of every window. The trial `constant-learning-rate` gives it its full size at once.
+How to cure it
+    Count warm-up in the unit in which the scheduler is stepped.
+When it is wrong
+    A short test run may end within its warm-up. If the loss fell all the same the rule is silent.
+"""
+
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.standing import standing
+from trainsleuth.rules.wording import number, percent
+
+
+@cause_rule(
+    "schedule/warmup-never-ends", explains=("stall/flat-loss", "stall/uniform-predictions"),
+    settled_by=("constant-learning-rate",), structural=False, masks=("stall/inputs-and-targets-misaligned", "stall/params-frozen"),
+)  # fmt: skip
+def rule(chart: ProcessChart) -> Verdict:
+    optimizer = chart.main_optimizer()
+    if optimizer is None or optimizer.windows < 20 or len(optimizer.rates.points) < 4:
+        return None
+    rates = optimizer.rates
+    schedulers = [s for s in chart.schedulers.values() if s.optimizer == optimizer.id]
+    meant = max(
+        [group["settings"].get("initial_lr") or group["settings"].get("lr") or 0.0 for group in optimizer.groups]
+        + [rate for s in schedulers for rate in s.about.get("base", [])],
+        default=0.0,
+    )
+    half = len(rates.points) // 2
+    rising = rates.last >= rates.most > 0 and rates.points[half].most < rates.last
+    if meant <= 0 or not rising or rates.most > 0.1 * meant:
+        return None
+    if not (chart.ended or chart.stopped or optimizer.windows >= 1000):
+        return Missing("the end of the run, or a thousand steps of warm-up")
+    now = standing(chart)
+    gained = 0.0 if isinstance(now, str) else now.improvement
+    if gained > 0.1:
+        return None
+    return Seen(
+        title=f"warm-up never ends: after {optimizer.windows:,} steps the learning rate is {percent(rates.most / meant)} of {number(meant)}",
+        where=[*[Spot(s.at, "this schedule") for s in schedulers if s.at][:1], Spot(optimizer.at, "the optimizer") if optimizer.at else None],
+        evidence=[
+            f"learning rate {number(rates.first)} → {number(rates.last)}, still rising at the last step",
+            f"at this pace it reaches {number(meant)} after about {int(optimizer.windows * meant / rates.last):,} steps",
+        ],
+        severity="critical" if not isinstance(now, str) and now.still else "warning",
+        step=optimizer.windows,
+        statement="warm-up is counted in the wrong unit",
+        advice=["Count warm-up in the unit in which the scheduler is stepped (updates, not epochs or micro-batches)."],
+        look_for="" if schedulers else "rate",
+    )
