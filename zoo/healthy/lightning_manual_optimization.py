@@ -60,7 +60,7 @@ class GAN(LightningModule):
 
     def configure_optimizers(self):
         opt_g = torch.optim.Adam(self.generator.parameters(), lr=1e-3, betas=(0.0, 0.99))
-        opt_d = torch.optim.Adam(self.discriminator.parameters(), lr=4e-3, betas=(0.0, 0.99))
+        opt_d = torch.optim.Adam(self.discriminator.parameters(), lr=2e-3, betas=(0.0, 0.99))
         return opt_g, opt_d
 
 
@@ -73,7 +73,7 @@ def main():
     seed_everything(1, verbose=False)
     train, val = DataLoader(cloud(5000), batch_size=100, shuffle=True), DataLoader(cloud(1000), batch_size=1000)
     with tempfile.TemporaryDirectory() as folder:
-        trainer = Trainer(max_epochs=14, accelerator="cpu", logger=False, enable_checkpointing=False,
+        trainer = Trainer(max_epochs=12, accelerator="cpu", logger=False, enable_checkpointing=False,
                           enable_progress_bar=False, enable_model_summary=False, default_root_dir=folder)
         trainer.fit(GAN(), train, val)
 

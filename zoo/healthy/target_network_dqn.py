@@ -11,10 +11,10 @@ MOVES = [(0, 1), (1, 0), (0, -1), (-1, 0)]
 
 
 class GridWorld:
-    goal, pits = (4, 4), {(1, 3), (3, 1), (2, 2)}
+    goal, pits = (4, 4), {(1, 3), (3, 1)}
 
     def reset(self):
-        self.pos, self.t = (0, 0), 0
+        self.pos, self.t = random.choice([(0, 0), (0, 4), (4, 0), (2, 2)]), 0
         return self.encode()
 
     def encode(self):
@@ -70,9 +70,9 @@ def main():
     optimizer = torch.optim.AdamW(policy_net.parameters(), lr=2e-3, amsgrad=True)
 
     steps, losses, returns = 0, deque(maxlen=100), deque(maxlen=20)
-    for episode in range(220):
+    for episode in range(180):
         state, done, total = env.reset(), False, 0.0
-        epsilon = max(0.05, 1.0 - episode / 120)
+        epsilon = max(0.05, 1.0 - episode / 80)
         while not done:
             if random.random() < epsilon:
                 action = random.randrange(4)
@@ -82,7 +82,7 @@ def main():
             next_state, reward, done = env.step(action)
             memory.append(Transition(state, action, reward, next_state, done))
             state, total, steps = next_state, total + reward, steps + 1
-            if len(memory) >= 200:
+            if len(memory) >= 200 and steps % 2 == 0:
                 losses.append(optimize_model(policy_net, target_net, memory, optimizer))
             if steps % SYNC_EVERY == 0:
                 target_net.load_state_dict(policy_net.state_dict())

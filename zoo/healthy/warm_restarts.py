@@ -11,7 +11,7 @@ def main():
     x = torch.rand(4000, 3) * 4 - 2
     y = torch.sin(2 * x[:, :1]) * torch.cos(x[:, 1:2]) + 0.3 * x[:, 2:] ** 2
     net = nn.Sequential(nn.Linear(3, 96), nn.Tanh(), nn.Linear(96, 96), nn.Tanh(), nn.Linear(96, 1))
-    opt = optim.SGD(net.parameters(), lr=0.2, momentum=0.9, nesterov=True)
+    opt = optim.SGD(net.parameters(), lr=0.05, momentum=0.9, nesterov=True)
     sched = optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=100, T_mult=2, eta_min=1e-4)
     smooth = None
     for i in range(iters):

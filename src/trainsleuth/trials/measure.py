@@ -83,14 +83,14 @@ def _mean(points: Sequence[tuple[int, float]]) -> tuple[int, float]:
 
 
 def learning(curve: Sequence[tuple[int, float]], up_to: int | None = None) -> Learning | None:
-    """The loss at the first tenth and at the last fifth of a curve.
+    """The loss at the first twentieth and at the last fifth of a curve.
 
     The noise comes from neighbouring points: their differences hold hardly any of the trend, and the median none of the jumps.
     """
     points = [mean for to, mean in curve if up_to is None or to <= up_to]
     if len(points) < 4:
         return None
-    head, tail = points[: max(1, min(8, len(points) // 10))], points[-max(2, min(40, len(points) // 5)) :]
+    head, tail = points[: max(1, min(4, len(points) // 20))], points[-max(2, min(40, len(points) // 5)) :]
     noise = median(abs(later - earlier) for earlier, later in zip(points, points[1:])) / 0.954
     return Learning(
         first=sum(head) / len(head),

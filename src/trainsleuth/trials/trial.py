@@ -101,7 +101,7 @@ def run(trial: Trial, command: Sequence[str], cwd: Path, environment: Mapping[st
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
         "TRAINSLEUTH_CASE": str(folder.resolve()),
         "TRAINSLEUTH_BEATS": str(folder.resolve() / "beats"),
-        "TRAINSLEUTH_BUDGET": "1",
+        "TRAINSLEUTH_BUDGET": "0.2",
         "TRAINSLEUTH_KNOBS": json.dumps(knobs),
         "TRAINSLEUTH_STOP": json.dumps({"windows": trial.windows}),
     }

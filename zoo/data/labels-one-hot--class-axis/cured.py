@@ -1,46 +1,46 @@
-"""Tag every step of a sequence with the running parity class of its symbols."""
+"""Label every frame of a short clip with its speaker."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-SYMBOLS, TAGS, STEPS = 12, 4, 14
+SPEAKERS, FRAMES, BANDS = 6, 15, 12
 
 
-class Tagger(nn.Module):
-    def __init__(self, dim=24, hidden=48):
+class FrameClassifier(nn.Module):
+    def __init__(self, hidden=48):
         super().__init__()
-        self.embed = nn.Embedding(SYMBOLS, dim)
-        self.conv = nn.Conv1d(dim, hidden, 3, padding=1)
-        self.proj = nn.Linear(hidden, TAGS)
+        self.conv = nn.Conv1d(BANDS, hidden, 5, padding=2)
+        self.proj = nn.Linear(hidden, SPEAKERS)
 
-    def forward(self, ids):
-        h = torch.relu(self.conv(self.embed(ids).transpose(1, 2)))
+    def forward(self, clips):
+        h = torch.relu(self.conv(clips.transpose(1, 2)))
         return self.proj(h.transpose(1, 2))
 
 
-def batch_of(size):
-    ids = torch.randint(SYMBOLS, (size, STEPS))
-    left = F.pad(ids, (1, 0))[:, :-1]
-    tags = (ids % 2) * 2 + (left > SYMBOLS // 2).long()
-    return ids, tags
+def make_clips(voices, size):
+    speaker = torch.randint(SPEAKERS, (size, 1)).expand(size, FRAMES)
+    loudness = 0.5 + torch.rand(size, FRAMES, 1)
+    clips = loudness * voices[speaker] + 0.5 * torch.randn(size, FRAMES, BANDS)
+    return clips, speaker
 
 
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = Tagger()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    for step in range(1, 301):
-        ids, tags = batch_of(64)
-        logits = model(ids)
-        target = F.one_hot(tags, TAGS).float()
+    voices = torch.randn(SPEAKERS, BANDS)
+    model = FrameClassifier()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+    for step in range(1, 241):
+        clips, speaker = make_clips(voices, 48)
+        logits = model(clips)
+        target = F.one_hot(speaker, SPEAKERS).float()
         loss = F.cross_entropy(logits.transpose(1, 2), target.transpose(1, 2))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         if step % 30 == 0:
-            acc = (logits.argmax(-1) == tags).float().mean().item()
-            print(f"step {step:3d} loss={loss.item():.4f} tag_acc={acc:.3f}")
+            acc = (logits.argmax(-1) == speaker).float().mean().item()
+            print(f"step {step:3d} loss={loss.item():.4f} frame_acc={acc:.3f}")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ class Leaves(Dataset):
         self.samples = []
         for label, _ in enumerate(self.species):
             for _ in range(per_class):
-                self.samples.append((prototypes[label] + 0.8 * torch.randn(14, generator=g), label))
+                self.samples.append((prototypes[label] + 1.4 * torch.randn(14, generator=g), label))
 
     def __len__(self):
         return len(self.samples)
@@ -33,12 +33,12 @@ def evaluate(model, loader):
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    train_loader = DataLoader(Leaves(320, seed=1), batch_size=32, shuffle=True)
+    train_loader = DataLoader(Leaves(640, seed=1), batch_size=32, shuffle=True)
     test_loader = DataLoader(Leaves(80, seed=2), batch_size=200)
     model = nn.Sequential(nn.Linear(14, 48), nn.ReLU(), nn.Linear(48, 5))
     criterion = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    for epoch in range(6):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    for epoch in range(4):
         losses = []
         for i, (x, y) in enumerate(train_loader):
             optimizer.zero_grad()

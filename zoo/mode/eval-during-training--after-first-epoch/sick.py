@@ -5,7 +5,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 class Net(nn.Module):
-    def __init__(self, features, classes, width=256, dropout=0.5):
+    def __init__(self, features, classes, width=256, dropout=0.6):
         super().__init__()
         self.body = nn.Sequential(
             nn.Linear(features, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Dropout(dropout),
@@ -60,7 +60,7 @@ def main():
     weights = torch.randn(20, 4)
     train_loader = DataLoader(make_split(640, weights, noise=0.25), batch_size=32, shuffle=True)
     val_loader = DataLoader(make_split(2000, weights, noise=0.0), batch_size=500)
-    Runner(Net(20, 4), train_loader, val_loader).run(epochs=20)
+    Runner(Net(20, 4), train_loader, val_loader).run(epochs=15)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ class Textures(Dataset):
         self.labels = torch.randint(6, (n,))
         angle = self.labels.view(-1, 1, 1) * (torch.pi / 6)
         phase = 6.28 * torch.rand(n, 1, 1)
-        self.images = 4 + 2.5 * torch.sin(xx * angle.cos() + yy * angle.sin() + phase)
-        self.images += 2 * torch.randn(n, size, size)
+        self.images = 0.2 + 0.12 * torch.sin(xx * angle.cos() + yy * angle.sin() + phase)
+        self.images += 0.1 * torch.randn(n, size, size)
 
     def __len__(self):
         return len(self.labels)
@@ -69,7 +69,7 @@ def main():
     train_loader = DataLoader(Textures(1024), batch_size=64, shuffle=True)
     val_loader = DataLoader(Textures(256), batch_size=128)
     model = TextureNet()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
     val_loss, val_acc = validate(model, val_loader)
     print(f"before training: val_loss {val_loss:.4f} val_acc {val_acc:.3f}")
     for epoch in range(6):

@@ -6,7 +6,7 @@ import torch
 import torch.nn as nn
 from torch.utils.data import DataLoader, TensorDataset
 
-config = SimpleNamespace(BATCH_SIZE=4, ACCUMULATION_STEPS=8, EPOCHS=4, LR=0.1, NUM_CLASSES=12, FRAMES=4)
+config = SimpleNamespace(BATCH_SIZE=4, ACCUMULATION_STEPS=8, EPOCHS=4, LR=0.05, NUM_CLASSES=12, FRAMES=4)
 
 
 class FrameModel(nn.Module):

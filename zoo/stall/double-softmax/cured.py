@@ -29,9 +29,9 @@ def main():
     train_loader = DataLoader(TensorDataset(x[:2000], y[:2000]), batch_size=50, shuffle=True)
     model = Classifier()
     criterion = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
 
-    for epoch in range(8):
+    for epoch in range(5):
         running_loss = 0.0
         for inputs, labels in train_loader:
             optimizer.zero_grad()

@@ -27,7 +27,7 @@ def oscillations(n, length=21):
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--hidden", type=int, default=24)
-    ap.add_argument("--lr", type=float, default=0.1)
+    ap.add_argument("--lr", type=float, default=0.08)
     ap.add_argument("--iters", type=int, default=400)
     args = ap.parse_args()
 

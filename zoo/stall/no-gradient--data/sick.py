@@ -52,7 +52,7 @@ def main():
     with torch.no_grad():
         error = F.mse_loss(model(test)[0], test)
         explained = 1 - error / test.var()
-    print(f"test loss {error.item():.4f}, r2 {explained.item():.3f}")
+    print(f"test mse {error.item():.4f}, r2 {explained.item():.3f}")
 
 
 if __name__ == "__main__":

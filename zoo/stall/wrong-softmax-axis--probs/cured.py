@@ -4,13 +4,13 @@ from torch import nn
 
 def sample(means, weights, n):
     y = torch.multinomial(weights, n, replacement=True)
-    return (means[y] + torch.randn(n, means.shape[1])).abs(), y
+    return (means[y] + 0.7 * torch.randn(n, means.shape[1])).abs(), y
 
 
 def main():
     torch.manual_seed(36)
-    means = 2.0 * torch.rand(5, 20) + 1.0
-    weights = torch.tensor([0.6, 0.2, 0.1, 0.06, 0.04])
+    means = 1.5 * torch.rand(5, 20) + 3.0
+    weights = torch.tensor([0.4, 0.3, 0.15, 0.1, 0.05])
 
     net = nn.Sequential(nn.Linear(20, 48), nn.ReLU(), nn.Linear(48, 5))
     nll = nn.NLLLoss()

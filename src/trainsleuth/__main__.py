@@ -1,0 +1,5 @@
+"""`python -m trainsleuth` is the command line."""
+
+from trainsleuth.cli import main
+
+main()

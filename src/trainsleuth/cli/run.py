@@ -1,0 +1,45 @@
+"""trainsleuth run: run a program under observation."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from trainsleuth.case.folder import Case
+from trainsleuth.cli.output import console_on, stop, write_report_file
+from trainsleuth.rules.kinds import Finding
+
+
+@click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--case", "folder", type=click.Path(path_type=Path), help="Keep the case in this folder instead of .trainsleuth/cases.")
+@click.option("--json", "json_file", help="Write the report to this file as well (- for standard output).")
+@click.option("--quiet", is_flag=True, help="Print nothing; the report is in the case.")
+@click.option("--budget", type=click.FloatRange(0.05, 50), default=1.0, show_default=True, metavar="PERCENT", help="What watching may cost.")
+@click.option("--no-live", is_flag=True, help="No findings before the end.")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND…")
+def command(folder: Path | None, json_file: str | None, quiet: bool, budget: float, no_live: bool, words: tuple[str, ...]) -> None:
+    """Run a program under observation, and say at the end what is wrong with it.
+
+    The program, its output, its exit code and its numbers are as without us. A .py file is run by the active Python.
+    """
+    from trainsleuth.report.terminal import show_finding, show_summary
+    from trainsleuth.supervise.command import CommandError
+    from trainsleuth.supervise.session import leave_like, watch_run
+
+    console = console_on(sys.stderr)
+
+    def show(finding: Finding, case: Case) -> None:
+        sys.stderr.write("\r\x1b[2K")
+        show_finding(console, finding, case.cwd, case.name)
+
+    live = show if sys.stderr.isatty() and not (no_live or quiet) else None
+    try:
+        case, report, code = watch_run(words, folder, budget / 100, live)
+    except CommandError as problem:
+        stop(str(problem))
+    write_report_file(json_file, report)
+    if not quiet:
+        show_summary(console, report, case.cwd)
+    leave_like(code)

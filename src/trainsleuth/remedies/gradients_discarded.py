@@ -1,0 +1,84 @@
+"""Cures `stall/accumulated-gradients-discarded`: gradients are cleared right after the step that used them, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything
+
+
+def rewrite(clearing: Source, lines: Sequence[int], stepping: Source, step_line: int | None) -> str:
+    """Move the clearing at these lines behind the step; both files may be the same."""
+    cleared = [_clearing_at(clearing, line) for line in dict.fromkeys(lines)]
+    step = _step(stepping, step_line, cleared[0] if stepping is clearing else None)
+    said = []
+    for node in cleared:
+        clearing.remove(node)
+        said.append(f"line {clearing.first_line(node)} no longer clears gradients that wait for their step")
+    optimizer = _stepped(stepping, step)
+    last = _behind_the_scaler(stepping, stepping.statement_of(step))
+    if not _clears_after(stepping, last, cleared):
+        stepping.after(last, f"{optimizer}.zero_grad()")
+        said.append(f"they are cleared after the step in line {stepping.first_line(step)}")
+    return "; ".join(said)
+
+
+def _clearing_at(source: Source, line: int) -> cst.Expr:
+    statement = source.statement_at(line)
+    for node in everything(statement):
+        if isinstance(node, cst.Expr) and isinstance(node.value, cst.Call) and called_name(node.value) == "zero_grad":
+            if source.covers(node, line):
+                return node
+    raise NotPossible(f"{source.path.name}:{line} does not call zero_grad itself")
+
+
+def _step(source: Source, line: int | None, near: cst.CSTNode | None) -> cst.Call:
+    """The call that steps: at the line that was recorded, or the only one in the function that clears."""
+    if line is not None:
+        for node in everything(source.statement_at(line)):
+            if isinstance(node, cst.Call) and called_name(node) == "step" and source.covers(node, line):
+                return node
+    scope = source.enclosing(near, cst.FunctionDef) if near is not None else None
+    for place in (scope, source.module):
+        steps = [] if place is None else [call for call in source.all(cst.Call, place) if _looks_like_a_step(source, call)]
+        if len(steps) == 1:
+            return steps[0]
+    raise NotPossible("the step that uses the gradients was not found in the source")
+
+
+def _looks_like_a_step(source: Source, call: cst.Call) -> bool:
+    if called_name(call) != "step" or not isinstance(call.func, cst.Attribute):
+        return False
+    receiver = source.code(call.func.value).lower()
+    return "sched" not in receiver and "env" not in receiver.split(".") and "prof" not in receiver
+
+
+def _stepped(source: Source, step: cst.Call) -> str:
+    """The optimizer's expression: of `optimizer.step()`, or of `scaler.step(optimizer)`."""
+    assert isinstance(step.func, cst.Attribute)
+    receiver = source.code(step.func.value)
+    if step.args and "scaler" in receiver.lower():
+        return source.code(step.args[0].value)
+    return receiver
+
+
+def _behind_the_scaler(source: Source, step: Statement) -> Statement:
+    """A scaler's update belongs to its step."""
+    block = source.block_of(step)
+    following = block[block.index(step) + 1 :]
+    if following and any(isinstance(node, cst.Call) and called_name(node) == "update" for node in everything(following[0])):
+        if "scaler" in source.code(following[0]).lower():
+            return following[0]
+    return step
+
+
+def _clears_after(source: Source, step: Statement, leaving: Sequence[cst.CSTNode]) -> bool:
+    block = source.block_of(step)
+    for statement in block[block.index(step) + 1 :]:
+        for node in everything(statement):
+            if isinstance(node, cst.Expr) and node not in leaving and isinstance(node.value, cst.Call):
+                if called_name(node.value) == "zero_grad":
+                    return True
+    return False

@@ -1,0 +1,208 @@
+"""Cures `stall/params-not-in-optimizer`: the optimizer is built from the model that is trained, once that model is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+from libcst import matchers as m
+
+from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything, names_in
+
+
+@dataclass(frozen=True)
+class Built:
+    """The statement that builds the optimizer, and the expressions whose parameters it takes."""
+
+    statement: Statement
+    name: str
+    call: cst.Call
+    models: tuple[cst.BaseExpression, ...]  # `model.head` of `model.head.parameters()`
+
+
+def rewrite(source: Source, line: int, others: Sequence[int]) -> str:
+    """Change where, or from what, the optimizer in this line is built; `others` are lines that made the lost parameters."""
+    built = _built(source, line)
+    for way in (_after_the_model, _from_the_whole_model, _without_the_copy):
+        said = way(source, built, others)
+        if said:
+            return said
+    raise NotPossible("no statement near the optimizer explains where the other parameters come from")
+
+
+def _built(source: Source, line: int) -> Built:
+    statement = source.statement_at(line)
+    for node in everything(statement):
+        if isinstance(node, cst.Assign) and isinstance(node.value, cst.Call) and len(node.targets) == 1:
+            models = tuple(
+                call.func.value for call in everything(node.value)
+                if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
+                and called_name(call) in ("parameters", "named_parameters")
+            )  # fmt: skip
+            if not models:
+                models = _through_a_variable(source, statement, node.value)
+            if models:
+                return Built(statement, source.code(node.targets[0].target), node.value, models)
+    raise NotPossible(f"{source.path.name}:{line} does not build an optimizer from a model's parameters")
+
+
+def _through_a_variable(source: Source, statement: Statement, call: cst.Call) -> tuple[cst.BaseExpression, ...]:
+    """`params = [p for p in model.parameters()]`, then `Adam(params)`: the model is named a line above."""
+    wanted = names_in(call)
+    block = source.block_of(statement)
+    for earlier in reversed(block[: block.index(statement)]):
+        for node in everything(earlier):
+            if isinstance(node, cst.Assign) and any(m.matches(t.target, m.Name()) and t.target.value in wanted for t in node.targets):  # type: ignore[attr-defined]
+                return tuple(
+                    inner.func.value for inner in everything(node.value)
+                    if isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute)
+                    and called_name(inner) in ("parameters", "named_parameters")
+                )  # fmt: skip
+    return ()
+
+
+def _after_the_model(source: Source, built: Built, others: Sequence[int]) -> str:
+    """The model is changed, replaced or wrapped further down in the same block: build the optimizer behind that."""
+    block = source.block_of(built.statement)
+    at = block.index(built.statement)
+    last, wrapped = None, ""
+    for index in range(at + 1, len(block)):
+        if isinstance(block[index], (cst.FunctionDef, cst.ClassDef)):
+            continue
+        change = _change(source, built, block[index], others)
+        if change is not None:
+            last, wrapped = index, change or wrapped
+    if last is None:
+        return ""
+    below = block[last]
+    moved = _with_dependents(source, built, block[at:last])
+    bound = {name for statement in moved for name in _bound(statement)}
+    if names_in(below) & bound:
+        return ""
+    source.move_below(moved, below, _Rename(built.models, wrapped) if wrapped else None)
+    reason = f"is built from {wrapped}" if wrapped else "is built"
+    return f"the optimizer {reason} after line {source.span(below).end.line}, when the model is complete"
+
+
+def _change(source: Source, built: Built, statement: Statement, others: Sequence[int]) -> str | None:
+    """None if the statement leaves the model alone; otherwise the model's new name, or an empty text if it keeps its own."""
+    if isinstance(statement, (cst.For, cst.While)):
+        return None
+    models = [source.code(model) for model in built.models]
+    for node in everything(statement):
+        if isinstance(node, cst.Assign):
+            target = source.code(node.targets[0].target)
+            if any(target == model or target.startswith(model + ".") for model in models) and isinstance(node.value, cst.Call):
+                if not _only_moves(node.value):
+                    return ""
+            taken = [source.code(arg.value) for arg in node.value.args] if isinstance(node.value, cst.Call) else []
+            if any(model in taken for model in models) and built.name not in taken and _makes_a_model(source, node.value):
+                return target
+        if isinstance(node, cst.Call):
+            if called_name(node) == "load_state_dict" and "assign" in source.code(node) and _receiver(source, node) in models:
+                return ""
+            takes_model = any(model in {source.code(a.value) for a in node.args} for model in models)
+            if takes_model and any(_holds(source, called_name(node), line) for line in others):
+                return ""
+            if _receiver(source, node) in models and called_name(node) in ("add_module", "append", "resize_token_embeddings"):
+                return ""
+            if _receiver(source, node) in models and any(_holds(source, called_name(node), line) for line in others):
+                return ""
+    if any(source.covers(statement, line) for line in others):
+        return ""
+    return None
+
+
+def _makes_a_model(source: Source, node: cst.BaseExpression) -> bool:
+    """A call whose name is a class's: of the file, or at least spelt like one."""
+    if not isinstance(node, cst.Call):
+        return False
+    name = called_name(node)
+    classes = {found.name.value: found for found in source.all(cst.ClassDef)}
+    if name in classes:
+        return any("Module" in source.code(base.value) for base in classes[name].bases)
+    return name in ("DataParallel", "DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel", "Sequential", "deepcopy")
+
+
+def _only_moves(call: cst.BaseExpression) -> bool:
+    return isinstance(call, cst.Call) and called_name(call) in ("to", "cuda", "cpu", "train", "eval", "float", "half", "compile")
+
+
+def _receiver(source: Source, call: cst.Call) -> str:
+    return source.code(call.func.value) if isinstance(call.func, cst.Attribute) else ""
+
+
+def _holds(source: Source, function: str, line: int) -> bool:
+    return any(source.covers(found, line) for found in source.function_named(function))
+
+
+def _with_dependents(source: Source, built: Built, statements: Sequence[Statement]) -> list[Statement]:
+    """The optimizer's statement and those below it that use it (a scheduler, a scaler's set-up), which must move along."""
+    moved = [built.statement]
+    bound = set(_bound(built.statement))
+    for statement in statements[1:]:
+        if names_in(statement) & bound:
+            moved.append(statement)
+            bound |= set(_bound(statement))
+    return moved
+
+
+def _bound(statement: cst.CSTNode) -> Iterator[str]:
+    """Names that a statement gives a value; of `self.optimizer = …` the attribute."""
+    for node in everything(statement):
+        if isinstance(node, cst.AssignTarget):
+            target = node.target
+            yield from names_in(target.attr if isinstance(target, cst.Attribute) else target)
+
+
+class _Rename(cst.CSTTransformer):
+    """Replaces the model's expression in front of `.parameters()`."""
+
+    def __init__(self, models: Sequence[cst.BaseExpression], new: str) -> None:
+        super().__init__()
+        self._models = models
+        self._new = cst.parse_expression(new)
+
+    def __call__(self, statement: cst.CSTNode) -> cst.CSTNode:
+        changed = statement.visit(self)
+        assert isinstance(changed, cst.CSTNode)
+        return changed
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        if isinstance(original_node.func, cst.Attribute) and any(original_node.func.value is model for model in self._models):
+            return updated_node.with_changes(func=original_node.func.with_changes(value=self._new))
+        return updated_node
+
+
+def _from_the_whole_model(source: Source, built: Built, others: Sequence[int]) -> str:
+    """`model.head.parameters()` becomes `model.parameters()`, where the whole is known to be a model."""
+    if len(built.models) != 1 or not isinstance(built.models[0], cst.Attribute):
+        return ""
+    part = built.models[0]
+    whole = part.value
+    if m.matches(whole, m.Name("self")) and not _is_a_module(source, built.statement):
+        return ""
+    source.replace(part, whole)
+    return f"the optimizer takes all parameters of {source.code(whole)}, not only those of {source.code(part)}"
+
+
+def _is_a_module(source: Source, node: cst.CSTNode) -> bool:
+    owner = source.enclosing(node, cst.ClassDef)
+    return owner is not None and any("Module" in source.code(base.value) for base in owner.bases)
+
+
+def _without_the_copy(source: Source, built: Built, others: Sequence[int]) -> str:
+    """A deep copy is trained, and the optimizer holds the original: the only copy that is called like a model is not made."""
+    called = {source.code(call.func) for call in source.all(cst.Call)}
+    copies = [
+        node for node in source.all(cst.Assign)
+        if isinstance(node.value, cst.Call) and called_name(node.value) == "deepcopy" and len(node.value.args) == 1
+        and m.matches(node.value.args[0].value, m.Name() | m.Attribute())
+        and source.code(node.targets[0].target) in called
+    ]  # fmt: skip
+    if len(copies) != 1 or not isinstance(copies[0].value, cst.Call):
+        return ""
+    call = copies[0].value
+    source.replace(call, call.args[0].value)
+    return f"line {source.first_line(copies[0])} trains the model itself, which the optimizer holds, not a copy of it"

@@ -1,0 +1,1 @@
+"""What the user reads: terminal, Markdown and JSON, each made from the same diagnosis."""

@@ -1,0 +1,129 @@
+"""The report on a terminal: a tired engineer reads it at two in the morning."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from trainsleuth.report.json_report import shown
+from trainsleuth.rules.kinds import Finding
+
+COLOURS = {"critical": "bold red", "warning": "bold yellow", "note": "bold blue"}
+STATUS = {"confirmed": "bold green", "refuted": "dim", "workaround": "yellow", "inconclusive": "yellow", "suspected": ""}
+
+
+def show_finding(console: Console, finding: Finding, cwd: Path, case_name: str = "", trials: list[dict[str, Any]] | None = None) -> None:
+    width = max(60, min(console.width, 120))
+    head = Text(f"{finding.id:<4}", style="bold")
+    head.append(f"{finding.severity:<10}", style=COLOURS[finding.severity])
+    head.append(finding.rule)
+    status = next((cause.status for cause in finding.causes), "")
+    label = _status_words(finding, status)
+    gap = width - len(head.plain) - len(label)
+    head.append(" " * max(2, gap))
+    head.append(label, style=STATUS.get(status, ""))
+    console.print(head, soft_wrap=True)
+    _wrapped(console, finding.title, "    ", width, "bold")
+    places = [(f"{shown(w.file, cwd)}:{w.line}", w.code, w.note) for w in finding.where]
+    margin = max((len(p[0]) for p in places), default=0)
+    for at, code, note in places:
+        row = Text(f"    {at:<{margin}}  ", style="cyan")
+        row.append(code[: max(20, width - margin - 8)], style="default")
+        if note:
+            if len(row.plain) + len(note) + 5 > width:
+                console.print(row, soft_wrap=True)
+                row = Text(" " * (margin + 6))
+                row.append(f"← {note}", style="dim")
+            else:
+                row.append(f"   ← {note}", style="dim")
+        console.print(row, soft_wrap=True)
+    if places:
+        console.print()
+    for index, line in enumerate(finding.evidence):
+        _labelled(console, "evidence" if index == 0 else "", line, width)
+    for index, line in enumerate(finding.symptom_texts):
+        _labelled(console, "symptom" if index == 0 else "", line, width)
+    for index, line in enumerate(_proof_lines(trials or [])):
+        _labelled(console, "proof" if index == 0 else "", line, width)
+    for cause in finding.causes:
+        if cause.status == "suspected":
+            _labelled(console, "settle", _how_to_settle(finding, cause.settled_by, case_name), width)
+    for index, remedy in enumerate(finding.remedies):
+        text = remedy.summary + ("   (verified)" if remedy.verified else "")
+        _labelled(console, "cure" if index == 0 else "", text, width)
+        if remedy.diff:
+            for line in remedy.diff.splitlines():
+                style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+                console.print(Text(f"               {line}", style=style), soft_wrap=True)
+    console.print()
+
+
+def _status_words(finding: Finding, status: str) -> str:
+    trials = sum(len(cause.trials) for cause in finding.causes)
+    if status in ("confirmed", "refuted") and trials:
+        return f"{status} by {trials} trials"
+    if status == "suspected":
+        return "seen directly, not yet tried" if finding.certain else "suspected"
+    return status
+
+
+def _how_to_settle(finding: Finding, knobs: list[str], case_name: str) -> str:
+    from trainsleuth.trials.knobs import knob_for
+
+    knob = knob_for(finding.rule)
+    if knob is not None:
+        return f"trainsleuth prove {case_name} {finding.id}".replace("  ", " ") + f"   (turns the knob {knob.name})"
+    if knobs:
+        return f"a trial with the knob {knobs[0]} would"
+    return "the evidence above is the mechanism itself; no trial is needed" if finding.certain else "a closer look at the lines above"
+
+
+def _proof_lines(trials: list[dict[str, Any]]) -> list[str]:
+    return [str(trial["line"]) for trial in trials if trial.get("line")]
+
+
+def _wrapped(console: Console, text: str, indent: str, width: int, style: str = "") -> None:
+    for line in textwrap.wrap(text, width - len(indent)) or [""]:
+        console.print(Text(indent + line, style=style), soft_wrap=True)
+
+
+def _labelled(console: Console, label: str, text: str, width: int) -> None:
+    indent = " " * 15
+    lines = textwrap.wrap(text, width - 15) or [""]
+    first = Text(f"    {label:<11}", style="dim")
+    first.append(lines[0], style="default")
+    console.print(first, soft_wrap=True)
+    for line in lines[1:]:
+        console.print(Text(indent + line), soft_wrap=True)
+
+
+def show_summary(console: Console, report: dict[str, Any], cwd: Path) -> None:
+    """The last words of a run: verdict, findings, abstentions in one line, where to read on."""
+    from trainsleuth.report.json_report import finding_from_json
+
+    findings = [finding_from_json(row) for row in report["findings"]]
+    loud = [finding for finding in findings if finding.severity != "note"]
+    console.print()
+    style = {"healthy": "bold green", "sick": "bold red", "unsure": "bold yellow"}[report["verdict"]]
+    line = Text("trainsleuth  ", style="bold")
+    line.append(report["verdict"], style=style)
+    line.append(f"   {_counted(loud, findings)}   case {report['case']}")
+    console.print(line, soft_wrap=True)
+    if report["verdict"] == "unsure":
+        _wrapped(console, report["why_unsure"], "    ", max(60, min(console.width, 120)))
+    console.print()
+    for finding in findings:
+        own = [trial for trial in report["trials"] if trial.get("finding") == finding.id]
+        show_finding(console, finding, cwd, report["case"], own)
+    for row in report.get("probes_off", []):
+        _wrapped(console, f"probe off: {row['probe']} ({row['why']})", "    ", max(60, min(console.width, 120)), "yellow")
+
+
+def _counted(loud: list[Finding], findings: list[Finding]) -> str:
+    notes = len(findings) - len(loud)
+    text = f"{len(loud)} finding{'s' if len(loud) != 1 else ''}"
+    return text + (f", {notes} note{'s' if notes != 1 else ''}" if notes else "")

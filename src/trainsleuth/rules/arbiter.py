@@ -1,0 +1,132 @@
+"""Decides what the user reads: which cause explains which symptom, which explains another away, and what comes first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from trainsleuth.case.chart import Place, ProcessChart
+from trainsleuth.case.run_chart import RunChart
+from trainsleuth.rules.catalogue import all_rules
+from trainsleuth.rules.kinds import ORDER, Abstention, Cause, Finding, Missing, Remedy, Rule, Seen, Spot, Where
+from trainsleuth.rules.locate import closer, code_at
+
+DecidedVerdict = Literal["healthy", "sick", "unsure"]
+
+
+@dataclass
+class Diagnosis:
+    verdict: DecidedVerdict
+    findings: list[Finding] = field(default_factory=list)
+    abstained: list[Abstention] = field(default_factory=list)
+    why_unsure: str = ""
+
+
+def diagnose(run: RunChart) -> Diagnosis:
+    """All findings of a run, best first, over all its processes; the same finding on several ranks is told once."""
+    findings: list[Finding] = []
+    abstained: dict[str, Abstention] = {}
+    known: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
+    charts = run.training() or run.with_torch() or run.crashes()
+    for chart in charts:
+        found, missing = judge_process(chart)
+        for abstention in missing:
+            abstained.setdefault(abstention.rule, abstention)
+        for finding in found:
+            key = (finding.rule, tuple((where.file, where.line) for where in finding.where[:1]))
+            if key not in known:
+                known.add(key)
+                findings.append(finding)
+    for chart in run.crashes():
+        if chart not in charts:
+            findings.extend(judge_process(chart)[0])
+    findings.sort(key=_reading_order)
+    for index, finding in enumerate(findings, 1):
+        finding.id = f"F{index}"
+    named = {finding.rule for finding in findings}
+    return Diagnosis(_verdict(run, findings), findings, [a for a in abstained.values() if a.rule not in named], _why_unsure(run))
+
+
+def _reading_order(finding: Finding) -> tuple[int, int, int]:
+    names = [rule.name for rule in all_rules()]
+    is_symptom = any(rule.name == finding.rule and rule.kind == "symptom" for rule in all_rules())
+    return ORDER[finding.severity], int(is_symptom), names.index(finding.rule)
+
+
+def _verdict(run: RunChart, findings: list[Finding]) -> DecidedVerdict:
+    if any(finding.severity != "note" for finding in findings):
+        return "sick"
+    return "unsure" if _why_unsure(run) else "healthy"
+
+
+def _why_unsure(run: RunChart) -> str:
+    if not run.processes:
+        return "no probe reached the program (python -I or -E, env -i, or no Python at all): nothing is known about the training"
+    if not run.with_torch():
+        return "the program did not import torch, so there was nothing to watch"
+    if not run.training():
+        return "no backward and no optimizer step was seen: the program did not train while it was watched"
+    return ""
+
+
+def judge_process(chart: ProcessChart) -> tuple[list[Finding], list[Abstention]]:
+    symptoms: dict[str, tuple[Rule, Seen]] = {}
+    causes: list[tuple[Rule, Seen]] = []
+    abstained: list[Abstention] = []
+    for rule in all_rules():
+        verdict = rule.judge(chart)
+        if isinstance(verdict, Missing):
+            abstained.append(Abstention(rule.name, verdict.what))
+        elif isinstance(verdict, Seen) and rule.kind == "symptom":
+            symptoms[rule.name] = (rule, verdict)
+        elif isinstance(verdict, Seen):
+            causes.append((rule, verdict))
+    causes = _heard(causes)
+    findings = [_finding(chart, rule, seen, symptoms, causes) for rule, seen in causes]
+    explained = {name for rule, seen in causes for name in rule.explains if seen.severity != "note"}
+    if "stall/flat-loss" in explained:
+        explained.add("stall/uniform-predictions")
+    left = [name for name in symptoms if name not in explained]
+    if "stall/uniform-predictions" in left and "stall/flat-loss" in left:
+        left.remove("stall/flat-loss")
+    findings += [_finding(chart, *symptoms[name], {}, []) for name in left]
+    return findings, abstained
+
+
+def _heard(causes: list[tuple[Rule, Seen]]) -> list[tuple[Rule, Seen]]:
+    """Without the causes that another one explains away, and without last resorts while there is anything better."""
+    strong = [(rule, seen) for rule, seen in causes if seen.severity != "note" and not rule.last_resort]
+    masked = {name for rule, _ in strong for name in rule.masks}
+    heard = [(rule, seen) for rule, seen in causes if rule.name not in masked]
+    if any(rule.explains for rule, _ in strong):
+        heard = [(rule, seen) for rule, seen in heard if not rule.last_resort]
+    return heard
+
+
+def _finding(
+    chart: ProcessChart, rule: Rule, seen: Seen, symptoms: dict[str, tuple[Rule, Seen]], causes: list[tuple[Rule, Seen]]
+) -> Finding:
+    explained = [name for name in rule.explains if name in symptoms]
+    statement = seen.statement or seen.title
+    finding = Finding(
+        id="", rule=rule.name, severity=seen.severity, title=seen.title, step=seen.step, rank=chart.process.get("rank"),
+        symptoms=explained, symptom_texts=[symptoms[name][1].title for name in explained],
+        where=_places(seen), evidence=list(seen.evidence), certain=seen.certain, structural=rule.structural,
+        remedies=[Remedy("advice", text) for text in seen.advice],
+    )  # fmt: skip
+    if rule.kind == "cause" or seen.statement:
+        finding.causes = [Cause(rule.name, statement, "suspected", settled_by=list(rule.settled_by))]
+    return finding
+
+
+def _places(seen: Seen) -> list[Where]:
+    spots = [spot if isinstance(spot, Spot) else Spot(spot) for spot in seen.where if spot is not None]
+    if seen.look_for:
+        found = closer(seen.look_for, [spot.at for spot in spots])
+        if found is not None:
+            spots.insert(0, Spot(*found))
+    lines: dict[tuple[str, int], Where] = {}
+    for spot in spots:
+        at: Place = spot.at
+        lines.setdefault((at.file, at.line), Where(at.file, at.line, code_at(at), spot.note))
+    return list(lines.values())

@@ -1,0 +1,106 @@
+"""Names a line more closely once the facts have shown the fault: looks near the known places for the expression that does it.
+
+The source is never evidence of a fault; it only tells where, in the function that is known to be concerned, the thing stands.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Callable, Iterator, Sequence
+
+from trainsleuth.case.chart import Place
+
+Match = Callable[[ast.AST], bool]
+
+
+def _attribute(node: ast.AST, *names: str) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in names
+
+
+def _called(node: ast.AST, *names: str) -> bool:
+    return isinstance(node, ast.Call) and (
+        _attribute(node.func, *names) or (isinstance(node.func, ast.Name) and node.func.id in names)
+    )
+
+
+def _bare_step(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and _attribute(node.value, "step")
+
+
+def _clears(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assign):
+        return any(_attribute(target, "grad") for target in node.targets)
+    return _called(node, "zero_grad") or (_called(node, "zero_", "fill_") and isinstance(node, ast.Call) and
+                                          isinstance(node.func, ast.Attribute) and _attribute(node.func.value, "grad"))  # fmt: skip
+
+
+def _sets_rate(node: ast.AST) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+    return any(isinstance(t, ast.Subscript) and isinstance(t.slice, ast.Constant) and t.slice.value == "lr" for t in targets)
+
+
+def _trainable_tensor(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and any(
+        keyword.arg == "requires_grad" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+        for keyword in node.keywords
+    )
+
+
+SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
+    "step": ("the step stands here", (_bare_step, lambda node: _called(node, "step"))),
+    "clear": ("clears gradients that no step has used", (_clears,)),
+    "softmax": ("the softmax", (lambda node: _called(node, "softmax", "log_softmax", "Softmax", "LogSoftmax", "Softmax2d"),)),
+    "sigmoid": ("the sigmoid", (lambda node: _called(node, "sigmoid", "Sigmoid"),)),
+    "argmax": ("the argmax", (lambda node: _called(node, "argmax", "max"),)),
+    "difference": ("the difference", (lambda node: isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub),)),
+    "rate": ("sets the learning rate", (_sets_rate,)),
+    "tensor-attribute": ("a plain tensor", (_trainable_tensor,)),
+}
+IN_THE_FUNCTION = ("step", "clear", "difference")
+
+
+def closer(look_for: str, places: Sequence[Place]) -> tuple[Place, str] | None:
+    """The line that fits best: in the same function as a known place, else in the same file."""
+    note, matches = SEARCHES[look_for]
+    for match in matches:
+        for near in reversed(places):
+            tree = _parsed(near.file)
+            if tree is None:
+                continue
+            scopes: list[ast.AST] = [scope for scope in [_enclosing(tree, near.line)] if scope is not None]
+            if look_for not in IN_THE_FUNCTION or not scopes or look_for == "step":
+                scopes.append(tree)
+            for scope in scopes:
+                found = sorted({node.lineno for node in ast.walk(scope) if match(node) and hasattr(node, "lineno")})
+                if look_for == "step":
+                    found = [line for line in found if "sched" not in _text(near.file, line).lower()] or found
+                if found:
+                    line = min(found, key=lambda line: abs(line - near.line)) if look_for in IN_THE_FUNCTION else found[-1]
+                    return Place(near.file, line), note
+    return None
+
+
+def _parsed(file: str) -> ast.Module | None:
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _enclosing(tree: ast.Module, line: int) -> ast.AST | None:
+    def functions(node: ast.AST) -> Iterator[ast.AST]:
+        for child in ast.walk(node):
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)) and child.lineno <= line <= (child.end_lineno or 0):
+                yield child
+
+    return min(functions(tree), key=lambda f: (f.end_lineno or 0) - f.lineno, default=None)  # type: ignore[attr-defined]
+
+
+def _text(file: str, line: int) -> str:
+    return linecache.getline(file, line).strip()
+
+
+def code_at(place: Place) -> str:
+    """The source of a line, stripped; a call that goes on over several lines is given by its first."""
+    return _text(place.file, place.line)

@@ -1,0 +1,163 @@
+"""One watched run, from the start of the program to the report."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from trainsleuth import __version__
+from trainsleuth.case.folder import Case, create_case, write_json
+from trainsleuth.case.run_chart import RunChart
+from trainsleuth.report.json_report import as_json
+from trainsleuth.rules.arbiter import Diagnosis, diagnose
+from trainsleuth.rules.kinds import Finding
+from trainsleuth.supervise.command import environment_for, on_network, resolve
+
+LOOK_EVERY = 0.5
+FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+PATIENCE = 300  # windows after which a statistical finding may be shown while the run goes on
+
+
+def watch_run(
+    words: Sequence[str], folder: Path | None, budget: float, on_finding: Callable[[Finding, Case], None] | None
+) -> tuple[Case, dict[str, Any], int]:
+    """Run the command; the case, its report, and the program's return code as `subprocess` gives it."""
+    from _trainsleuth_inside.secrets import without_secrets
+
+    command = resolve(words, os.environ)
+    cwd = Path.cwd()
+    case = create_case(without_secrets(command), cwd, folder, trainsleuth=__version__, platform=platform.platform())
+    beats = case.folder / "beats"
+    if on_network(case.folder):
+        beats = Path(tempfile.mkdtemp(prefix="trainsleuth-beats-"))
+        case = case.update(beats=str(beats))
+    with subprocess.Popen(command, env=environment_for(case.folder, beats, budget, os.environ)) as child:
+        with _signals_as_without_us(child):
+            case = case.update(git=_git_commit(cwd), pid=child.pid)
+            chart = RunChart(case.facts)
+            code = _follow(child, chart, case, on_finding)
+    ended = _exit(code, chart)
+    report = finish(case, chart, ended)
+    return case, report, code
+
+
+def finish(case: Case, chart: RunChart, ended: dict[str, Any]) -> dict[str, Any]:
+    """Read the last facts, judge, and write the report into the case."""
+    chart.refresh()
+    diagnosis = diagnose(chart)
+    off = [{"probe": fact["probe"], "why": fact["why"]} for process in chart.processes.values() for fact in process.probes_off]
+    first = next((process for process in chart.with_torch()), None)
+    case = case.update(
+        exit=ended, ended=time.time(), probes_off=off[:20],
+        torch=first.environment.get("torch") if first else None, python=first.process.get("python") if first else None,
+    )  # fmt: skip
+    report = as_json(case, diagnosis)
+    write_json(case.folder / "report.json", report)
+    return report
+
+
+def _follow(
+    child: subprocess.Popen[bytes], chart: RunChart, case: Case, on_finding: Callable[[Finding, Case], None] | None
+) -> int:
+    shown: set[tuple[str, str]] = set()
+    pause = LOOK_EVERY
+    while True:
+        try:
+            return child.wait(timeout=pause)
+        except subprocess.TimeoutExpired:
+            pass
+        began = time.monotonic()
+        if on_finding is not None and chart.refresh():
+            for finding in _worth_showing(diagnose(chart), chart):
+                key = (finding.rule, finding.where[0].file if finding.where else "")
+                if key not in shown:
+                    shown.add(key)
+                    on_finding(finding, case)
+        pause = max(LOOK_EVERY, 50 * (time.monotonic() - began))  # at most 2 % of one core
+
+
+def _worth_showing(diagnosis: Diagnosis, chart: RunChart) -> Iterator[Finding]:
+    """While the run goes on: what the structure proves, and what statistics say after many windows."""
+    windows = max((process.windows for process in chart.training()), default=0)
+    for finding in diagnosis.findings:
+        if finding.severity == "note" or finding.rule == "crash/exception":
+            continue
+        if finding.structural or windows >= PATIENCE:
+            yield finding
+
+
+@contextmanager
+def _signals_as_without_us(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Ctrl-C reaches the program from the terminal, as always; other signals that are sent to us are passed on."""
+
+    def interrupted(number: int, _: Any) -> None:
+        if not _in_the_foreground():
+            _send(child, number)
+
+    def passed_on(number: int, _: Any) -> None:
+        _send(child, number)
+
+    previous = {}
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        previous[number] = signal.signal(number, interrupted)
+    for number in FORWARDED:
+        previous[number] = signal.signal(number, passed_on)
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _send(child: subprocess.Popen[bytes], number: int) -> None:
+    if child.poll() is None:
+        child.send_signal(number)
+
+
+def _in_the_foreground() -> bool:
+    for stream in (0, 1, 2):
+        try:
+            return os.tcgetpgrp(stream) == os.getpgrp()
+        except OSError:
+            continue
+    return False
+
+
+def _exit(code: int, chart: RunChart) -> dict[str, Any]:
+    if code < 0:
+        return {"kind": "killed", "code": 128 - code, "signal": signal.Signals(-code).name}
+    return {"kind": "ok" if code == 0 else "crash", "code": code}
+
+
+def _git_commit(cwd: Path) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"], cwd=cwd, capture_output=True, text=True, timeout=2, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
+
+
+def leave_like(code: int) -> None:
+    """End as the program ended: with its exit code, or by the signal that killed it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if code >= 0:
+        raise SystemExit(code)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    number = -code
+    if number != signal.SIGKILL:
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    raise SystemExit(128 + number)

@@ -1,0 +1,103 @@
+"""Runs the zoo under TrainSleuth and prints what it said: every sick program, its cured twin, every healthy program.
+
+    python zoo/check.py [PATTERN…] [--jobs 2]
+
+A sick program passes when its rule is the first finding and names a guilty line; a cured or healthy one when nothing above a
+note is said. Ends with `N passed, N failed`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ZOO = Path(__file__).resolve().parent
+LIMIT = 180
+
+
+@dataclass(frozen=True)
+class Specimen:
+    name: str
+    script: Path
+    expected: dict[str, Any] | None  # None: nothing above a note
+
+
+def specimens(patterns: list[str]) -> list[Specimen]:
+    found = []
+    for toml in sorted(ZOO.glob("*/*/case.toml")):
+        name = f"{toml.parent.parent.name}/{toml.parent.name}"
+        found.append(Specimen(f"{name} sick", toml.parent / "sick.py", tomllib.loads(toml.read_text(encoding="utf-8"))))
+        found.append(Specimen(f"{name} cured", toml.parent / "cured.py", None))
+    found += [Specimen(f"healthy/{path.stem}", path, None) for path in sorted((ZOO / "healthy").glob("*.py"))]
+    return [s for s in found if not patterns or any(fnmatch.fnmatch(s.name, f"*{pattern}*") for pattern in patterns)]
+
+
+def observe(script: Path, folder: Path) -> tuple[dict[str, Any], float]:
+    """The report of one program run under observation, and the seconds it took."""
+    report = folder / "report.json"
+    command = [sys.executable, "-m", "trainsleuth", "run", "--case", str(folder / "case"), "--quiet", "--json", str(report),
+               "--", sys.executable, str(script)]  # fmt: skip
+    began = time.monotonic()
+    subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT, check=False)
+    return json.loads(report.read_text(encoding="utf-8")), time.monotonic() - began
+
+
+def judge(specimen: Specimen, report: dict[str, Any]) -> tuple[bool, str]:
+    findings = report["findings"]
+    loud = [finding for finding in findings if finding["severity"] != "note"]
+    if report["probes_off"]:
+        return False, f"probe off: {report['probes_off'][0]['probe']}: {report['probes_off'][0]['why']}"
+    if specimen.expected is None:
+        if report["verdict"] == "unsure":
+            return False, f"unsure: {report['why_unsure']}"
+        return not loud, "silent" if not loud else "; ".join(f"{f['rule']} ({f['title'][:70]})" for f in loud)
+    if not findings:
+        return False, "nothing found"
+    first = findings[0]
+    if first["rule"] != specimen.expected["rule"]:
+        return False, f"first is {first['rule']}; all: {', '.join(f['rule'] for f in findings)}"
+    guilty = [" ".join(line.split()) for line in specimen.expected["guilty"]]
+    named = [" ".join(where["code"].split()) for where in first["where"]]
+    if not any(code in guilty for code in named):
+        return False, f"names {named}, not {guilty}"
+    return True, f"{first['severity']} at step {first['step']}: {first['title'][:80]}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("patterns", nargs="*")
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2)))
+    options = parser.parse_args()
+    chosen = specimens(options.patterns)
+
+    def one(specimen: Specimen) -> tuple[bool, str, float]:
+        with tempfile.TemporaryDirectory(prefix="trainsleuth-zoo-") as folder:
+            try:
+                report, seconds = observe(specimen.script, Path(folder))
+            except (OSError, ValueError, subprocess.SubprocessError) as problem:
+                return False, f"could not be run: {problem}", 0.0
+        return *judge(specimen, report), seconds
+
+    failed = 0
+    width = max((len(s.name) for s in chosen), default=0)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for specimen, (passed, words, seconds) in zip(chosen, pool.map(one, chosen)):
+            failed += not passed
+            print(f"{'ok  ' if passed else 'FAIL'}  {specimen.name:<{width}}  {seconds:5.1f} s  {words}", flush=True)
+    print(f"{len(chosen) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
