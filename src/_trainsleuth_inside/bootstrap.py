@@ -8,7 +8,7 @@ import platform
 import socket
 import sys
 import time
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 from _trainsleuth_inside import import_hooks
 from _trainsleuth_inside.facts import FactWriter
@@ -34,10 +34,21 @@ def _number(text: Any) -> Any:
     return int(text) if isinstance(text, str) and text.isdigit() else None
 
 
+_writers: List[Any] = []
+
+
+def redirect(case: str) -> None:
+    """Send what is written from now on to another case: for a process that forks and runs several programs."""
+    facts, beat = _writers
+    facts.redirect(os.path.join(case, "facts"))
+    beat.redirect(os.path.join(case, "beats"))
+
+
 def begin() -> None:
     case = os.environ["TRAINSLEUTH_CASE"]
     facts = FactWriter(os.path.join(case, "facts"), _header)
     beat = Heartbeat(os.environ.get("TRAINSLEUTH_BEATS") or os.path.join(case, "beats"))
+    _writers[:] = [facts, beat]
     facts.write("started", at=time.time())
 
     from _trainsleuth_inside.probes import crash

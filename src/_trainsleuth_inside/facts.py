@@ -40,6 +40,7 @@ class FactWriter:
         self._bytes = 0
         self._broken = False
         self._said: set[Any] = set()
+        self.when_redirected: List[Callable[[], None]] = []
         self.before_exit: List[Callable[[], None]] = []
 
     def write(self, k: str, /, **fields: Any) -> None:
@@ -67,6 +68,12 @@ class FactWriter:
         self._file = os.open(os.path.join(self._folder, name), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._bytes = 0
         self.write("process", schema=SCHEMA, **self._header())
+
+    def redirect(self, folder: str) -> None:
+        self._folder = folder
+        self.forked()
+        for reaction in self.when_redirected:
+            reaction()
 
     def forked(self) -> None:
         """In the child of a fork: the parent's file is not ours. The next fact opens a new one."""

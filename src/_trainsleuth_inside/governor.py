@@ -1,14 +1,27 @@
 """Keeps the cost of watching within a budget: decides from measured times which windows are looked at closely.
 
-Windows to look at are multiples of a power of two, so that all ranks look at the same ones. The first three are always
-looked at: faults of structure show there.
+Windows to look at are multiples of a power of two, so that all ranks look at the same ones. A few are always looked at,
+whatever they cost: the first three, where faults of structure show, and then the Fibonacci numbers, which are few and fall
+on no period that a loader may have.
 """
 
 from __future__ import annotations
 
 import time
+from typing import FrozenSet
 
 ALWAYS = 3
+
+
+def _fibonacci(most: int) -> FrozenSet[int]:
+    numbers, last, present = set(), 3, 5
+    while present < most:
+        numbers.add(present)
+        last, present = present, last + present
+    return frozenset(numbers)
+
+
+LANDMARKS = _fibonacci(1 << 40)
 
 
 class Share:
@@ -24,7 +37,7 @@ class Share:
         self.stride = densest
 
     def wants(self, window: int) -> bool:
-        return window <= ALWAYS or (window % self.stride == 0 and self._affordable())
+        return window <= ALWAYS or window in LANDMARKS or (window % self.stride == 0 and self._affordable())
 
     def _affordable(self) -> bool:
         elapsed = time.perf_counter() - self._began
@@ -34,7 +47,7 @@ class Share:
         """Book the cost of one closely watched window; `period` is the usual length of a window in seconds."""
         self._last_written = time.perf_counter() - self._began
         self._cost = seconds if self._cost == 0.0 else 0.7 * self._cost + 0.3 * seconds
-        if window > ALWAYS:
+        if window > ALWAYS and window not in LANDMARKS:
             self._spent += seconds
         if period > 0:
             needed = self._cost / (self._budget * period)

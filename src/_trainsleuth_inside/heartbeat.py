@@ -45,6 +45,10 @@ class Heartbeat:
                 os.close(handle)
         self.tick(STARTING)
 
+    def redirect(self, folder: str) -> None:
+        self._folder = folder
+        self.open()
+
     def tick(self, phase: int) -> None:
         if self._page is not None:
             LAYOUT.pack_into(self._page, 0, MAGIC, self._pid, phase, self.windows, self.backwards, time.time(), self._started)

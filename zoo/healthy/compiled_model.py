@@ -33,8 +33,8 @@ def main():
     for epoch in range(6):
         model.train()
         losses = []
-        for i in range(0, 2560, 64):
-            xb, yb = x[i:i + 64], y[i:i + 64]
+        for idx in torch.randperm(2560).split(64):
+            xb, yb = x[idx], y[idx]
             loss = F.cross_entropy(model(xb), yb)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()

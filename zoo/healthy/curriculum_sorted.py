@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, IterableDataset
 class Curriculum(IterableDataset):
     """Noise grows over the stream; the label of each sample is independent of its place."""
 
-    def __init__(self, n, prototypes, seed, easy=0.3, hard=1.6):
+    def __init__(self, n, prototypes, seed, easy=0.3, hard=2.0):
         rng = random.Random(seed)
         g = torch.Generator().manual_seed(seed)
         self.samples = []
@@ -25,7 +25,7 @@ class Curriculum(IterableDataset):
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    prototypes = torch.randn(5, 24)
+    prototypes = 0.8 * torch.randn(5, 24)
     train_loader = DataLoader(Curriculum(4000, prototypes, seed=1), batch_size=32)
     test_loader = DataLoader(Curriculum(500, prototypes, seed=2, easy=1.0, hard=1.0), batch_size=100)
     net = nn.Sequential(nn.Linear(24, 48), nn.ReLU(), nn.Linear(48, 5))

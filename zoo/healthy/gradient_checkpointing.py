@@ -19,7 +19,7 @@ class Block(nn.Module):
 
 
 class DeepNet(nn.Module):
-    def __init__(self, dim=48, depth=6, use_checkpoint=True):
+    def __init__(self, dim=48, depth=5, use_checkpoint=True):
         super().__init__()
         self.embed = nn.Linear(10, dim)
         self.blocks = nn.ModuleList(Block(dim) for _ in range(depth))
@@ -39,7 +39,7 @@ class DeepNet(nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--no-checkpoint", action="store_true")
-    parser.add_argument("--iters", type=int, default=350)
+    parser.add_argument("--iters", type=int, default=300)
     args = parser.parse_args()
 
     torch.set_num_threads(1)

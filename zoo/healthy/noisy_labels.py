@@ -12,7 +12,7 @@ CLASSES = 8
 def main():
     teacher = nn.Sequential(nn.Linear(20, 32), nn.Tanh(), nn.Linear(32, CLASSES))
     with torch.no_grad():
-        teacher[0].weight.mul_(3.0)
+        teacher[0].weight.mul_(1.5)
         x = torch.randn(9000, 20)
         out = teacher(x)
         clean = (out - out.mean(0)).div(out.std(0)).argmax(1)

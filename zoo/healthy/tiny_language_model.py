@@ -4,11 +4,11 @@ import torch.nn as nn
 from torch.nn import functional as F
 
 # hyperparameters
-batch_size = 24
+batch_size = 16
 block_size = 32
-max_iters = 300
-eval_interval = 60
-eval_iters = 5
+max_iters = 250
+eval_interval = 25
+eval_iters = 3
 learning_rate = 3e-3
 n_embd = 48
 n_head = 4

@@ -17,8 +17,9 @@ VARIABLES = (
 
 def install(watch: Watch, probe: Probe) -> None:
     torch = watch.torch
-    record = probe.guard(lambda: _write(watch, torch))
+    record = probe.guard(lambda *_: _write(watch, torch))
     record()
+    watch.facts.when_redirected.append(record)
 
 
 def _write(watch: Watch, torch: object) -> None:

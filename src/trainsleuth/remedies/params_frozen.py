@@ -22,7 +22,7 @@ def rewrite(source: Source, lines: Sequence[int], evidence: Sequence[str]) -> st
 
 def _rewrite_line(source: Source, line: int, evidence: str) -> str:
     statement = source.statement_at(line)
-    narrowed = _through_a_wrapper(source, statement, evidence)
+    narrowed = _through_a_wrapper(source, statement, evidence) or _part_of_a_name(source, statement, evidence)
     if narrowed:
         return narrowed
     for node in everything(statement):
@@ -79,4 +79,21 @@ def _through_a_wrapper(source: Source, statement: cst.CSTNode, evidence: str) ->
                 stripped = cst.parse_expression(f'{source.code(call.func.value)}.removeprefix("{wrapper}")')
                 source.replace(call.func.value, stripped)
                 return f"names are compared without the wrapper's prefix {wrapper!r}"
+    return ""
+
+
+def _part_of_a_name(source: Source, statement: cst.CSTNode, evidence: str) -> str:
+    """A filter by `"embed" in name` that was meant for the module `embed`, and also matches `embed_out`."""
+    names = [name.split(".") for name in re.findall(r"[\w.]+", evidence)]
+    for test in (found.test for found in source.above(statement) if isinstance(found, cst.If)):
+        for node in everything(test):
+            if not m.matches(node, m.Comparison(left=m.SimpleString(), comparisons=[m.ComparisonTarget(operator=m.In())])):
+                continue
+            assert isinstance(node, cst.Comparison) and isinstance(node.left, cst.SimpleString)
+            word, searched = str(node.left.evaluated_value), node.comparisons[0].comparator
+            exact = [parts for parts in names if word in parts[:-1]]
+            by_accident = [parts for parts in names if word in ".".join(parts) and word not in parts]
+            if exact and by_accident and isinstance(searched, cst.Name):
+                source.replace(searched, cst.parse_expression(f'{searched.value}.split(".")'))
+                return f"only the module {word!r} itself is frozen, not every name that contains the word"
     return ""

@@ -29,22 +29,32 @@ class Diagnosed(Protocol):
 
 def propose(finding: Diagnosed) -> Patch | None:
     """The patch that cures a finding, advice where no rewrite is sound, or None where its rule has no remedy."""
+    return next(iter(candidates(finding)), None)
+
+
+def candidates(finding: Diagnosed) -> list[Patch]:
+    """The patches worth trying, best first: the one that keeps what was meant, then the plain one."""
     entry = REMEDIES.get(finding.rule)
     if entry is None:
-        return None
+        return []
     make, advice = entry
-    desk = Desk()
-    try:
-        summary = make(desk, finding)
-        return desk.patch(summary)
-    except NotPossible as problem:
-        return Patch("advice", f"{advice} (No patch: {problem}.)")
+    found: list[Patch] = []
+    for plain in (False, True):
+        desk = Desk(plain)
+        try:
+            patch = desk.patch(make(desk, finding))
+        except NotPossible as problem:
+            patch = Patch("advice", f"{advice} (No patch: {problem}.)")
+        if patch.files not in [other.files for other in found]:
+            found.append(patch)
+    return found
 
 
 class Desk:
-    """The files that are open while a remedy works, each parsed once."""
+    """The files that are open while a remedy works, each parsed once; `plain` asks for no guess at what was meant."""
 
-    def __init__(self) -> None:
+    def __init__(self, plain: bool = False) -> None:
+        self.plain = plain
         self._open: dict[Path, Source] = {}
 
     def source(self, file: str) -> Source:
@@ -74,11 +84,11 @@ def _params_frozen(desk: Desk, finding: Diagnosed) -> str:
     if freezing:
         file = freezing[0].file
         lines = [place.line for place in freezing if place.file == file]
-        return params_frozen.rewrite(desk.source(file), lines, finding.evidence)
+        return params_frozen.rewrite(desk.source(file), lines, [] if desk.plain else finding.evidence)
     for file in dict.fromkeys(place.file for place in finding.where):
         lines = _made_frozen(desk.source(file), " ".join(finding.evidence))
         if lines:
-            return params_frozen.rewrite(desk.source(file), lines, finding.evidence)
+            return params_frozen.rewrite(desk.source(file), lines, [] if desk.plain else finding.evidence)
     raise NotPossible("no line sets requires_grad where it can be seen")
 
 

@@ -24,8 +24,8 @@ class Standing:
     divisor: float  # by how much the value of the loss function is divided before backward
     classes: int | None
     uniform: float | None  # ln C in the same units
-    still: bool  # no real movement between the first and the last quarter
-    improvement: float  # share of the first quarter's level that was gained
+    still: bool  # no real movement from the second quarter to the last
+    improvement: float  # share of the first quarter's level that was gained by the end
 
     @property
     def at_chance(self) -> bool:
@@ -54,16 +54,17 @@ def standing(chart: ProcessChart) -> Standing | str:
     divisor = divisor_of(curve, calls)
     if divisor is None:
         return "how the value of the loss function relates to what is back-propagated"
-    early, early_error, _ = curve.between(0.0, 0.25)
+    early, early_error, _ = curve.between(0.25, 0.5)
     late, late_error, _ = curve.between(0.75, 1.0)
-    middle, middle_error, _ = curve.between(0.4, 0.6)
     gained = early - late
-    noise = math.hypot(early_error, late_error)
-    still = gained < max(0.02 * abs(early), 1e-12) or gained < 2 * noise
-    if middle - late > 4 * math.hypot(middle_error, late_error) and gained > 0.02 * abs(early):
-        still = False
+    still = gained < max(0.02 * abs(early), 1e-12) or gained < 2 * math.hypot(early_error, late_error)
     uniform = math.log(classes) / divisor if classes and classes > 1 else None
-    return Standing(at, curve, calls, late, chance / divisor, divisor, classes, uniform, still, gained / early if early else 0.0)
+    return Standing(at, curve, calls, late, chance / divisor, divisor, classes, uniform, still, _gained(curve, late))
+
+
+def _gained(curve: Curve, late: float) -> float:
+    first = curve.between(0.0, 0.25)[0]
+    return (first - late) / first if first else 0.0
 
 
 def divisor_of(curve: Curve, calls: LossCalls) -> float | None:

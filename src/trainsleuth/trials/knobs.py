@@ -50,7 +50,7 @@ KNOBS: dict[str, Knob] = {
             "weights that get a gradient and do not move", ("stall/params-not-in-optimizer",),
         ),
         Knob(
-            "clear-only-after-step", "kept until the step", "gradients that no step has used yet are not cleared",
+            "clear-only-after-step", "kept for step", "gradients that no step has used yet are not cleared",
             "micro-batches thrown away per window", ("stall/accumulated-gradients-discarded",),
         ),
         Knob(
@@ -66,3 +66,8 @@ KNOBS: dict[str, Knob] = {
 def knob_for(rule: str) -> Knob | None:
     """The knob that settles a cause, if there is one."""
     return next((knob for knob in KNOBS.values() if rule in knob.settles), None)
+
+
+def available_knob(name: str) -> bool:
+    """Whether a rule's `settled_by` names a knob that exists."""
+    return name in KNOBS

@@ -149,7 +149,7 @@ def mechanism_text(rule: str, value: float) -> str:
     if rule == "stall/params-not-in-optimizer":
         return f"{value:.0f} weights without an owner"
     if rule == "stall/accumulated-gradients-discarded":
-        return f"{value:.1f} micro-batches lost per step"
+        return f"{value:.1f} lost micro-batches a step"
     if rule == "mode/eval-during-training":
         return f"{value:.0f} modules in eval mode"
     return f"{value:g}"

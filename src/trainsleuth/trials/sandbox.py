@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 OUTPUT_KEPT = 512 * 1024  # bytes at each end of what the program prints
+LOOK_EVERY = 0.2
 MOST_COPIED = 2 * 1024**3
 NEVER_COPIED = (".git", ".trainsleuth", ".venv", "venv", "__pycache__", "node_modules", "wandb", "mlruns")
 OFFLINE = {
@@ -41,6 +42,10 @@ OFFLINE = {
 
 class SandboxError(Exception):
     """The sandbox itself could not be made; the message is for the user."""
+
+
+class Cancelled(Exception):
+    """The run was called off; nothing of it is left."""
 
 
 @dataclass(frozen=True)
@@ -86,15 +91,15 @@ def refusal(reason: str) -> str:
     )
 
 
-def run(job: Job, *, unsafe: bool = False) -> Ended:
+def run(job: Job, *, unsafe: bool = False, cancel: threading.Event | None = None) -> Ended:
     """Run the job to its end or to its time limit; what it prints is in `output.txt` of the kept folder."""
     if not unsafe:
-        return _enclosed(job)
+        return _enclosed(job, True, cancel or threading.Event())
     with _copied(job) as moved:
-        return _enclosed(moved, overlay=False)
+        return _enclosed(moved, False, cancel or threading.Event())
 
 
-def _enclosed(job: Job, *, overlay: bool = True) -> Ended:
+def _enclosed(job: Job, overlay: bool, cancel: threading.Event) -> Ended:
     began = time.monotonic()
     keep = job.keep.resolve()
     keep.mkdir(parents=True, exist_ok=True)
@@ -109,7 +114,7 @@ def _enclosed(job: Job, *, overlay: bool = True) -> Ended:
             "environment": {**job.environment, **OFFLINE, **_scratch(base)},
             "files": {str(path): base64.b64encode(content).decode() for path, content in job.files.items()},
         }
-        return _supervise(plan, keep / "output.txt", began + job.seconds, began)
+        return _supervise(plan, keep / "output.txt", began + job.seconds, began, cancel)
     finally:
         shutil.rmtree(base, ignore_errors=True)
 
@@ -118,7 +123,7 @@ def _scratch(base: str) -> dict[str, str]:
     return {"MLFLOW_TRACKING_URI": f"file://{base}/mlruns", "WANDB_DIR": base}
 
 
-def _supervise(plan: dict[str, Any], output: Path, deadline: float, began: float) -> Ended:
+def _supervise(plan: dict[str, Any], output: Path, deadline: float, began: float, cancel: threading.Event) -> Ended:
     plan_out, plan_in = os.pipe()
     report_out, report_in = os.pipe()
     shim = [sys.executable, "-I", "-S", str(Path(__file__).with_name("enclosure.py")), str(plan_out), str(report_in)]
@@ -135,11 +140,7 @@ def _supervise(plan: dict[str, Any], output: Path, deadline: float, began: float
     try:
         with os.fdopen(plan_in, "wb") as pipe:
             pipe.write(json.dumps(plan).encode())
-        try:
-            process.wait(max(0.0, deadline - time.monotonic()))
-            kind: Literal["exit", "time"] = "exit"
-        except subprocess.TimeoutExpired:
-            kind = "time"
+        kind = _wait(process, deadline, cancel)
     finally:
         _end(process, plan["overlay"])
         copier.join(5)
@@ -150,6 +151,19 @@ def _supervise(plan: dict[str, Any], output: Path, deadline: float, began: float
     if kind == "exit" and "exit" not in reports.last:
         raise SandboxError("the sandbox's first process was killed from outside")
     return Ended(kind, reports.last.get("exit"), seconds)
+
+
+def _wait(process: subprocess.Popen[bytes], deadline: float, cancel: threading.Event) -> Literal["exit", "time"]:
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            process.wait(max(0.0, min(left, LOOK_EVERY)))
+            return "exit"
+        except subprocess.TimeoutExpired:
+            if cancel.is_set():
+                raise Cancelled from None
+            if left <= 0:
+                return "time"
 
 
 def _end(process: subprocess.Popen[bytes], overlay: bool) -> None:

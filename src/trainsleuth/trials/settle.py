@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from _trainsleuth_inside.secrets import HIDDEN
 from trainsleuth.case import Case
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.trials import sandbox, trial
@@ -87,14 +90,19 @@ class Bench:
     deadline: float
     unsafe: bool = False
     windows: int = 0
+    jobs: int = 0  # trials side by side; one where a device is shared
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def __post_init__(self) -> None:
+        if HIDDEN in " ".join(self.case.command):
+            raise sandbox.SandboxError("the command line held a secret, which the case does not keep; run the program again without it")
         self.case.trials.mkdir(exist_ok=True)
         self.known = trial.load_all(self.case.trials)
         chart = RunChart(self.case.facts)
         chart.refresh()
         seen = max((process.windows for process in chart.training()), default=0)
+        self._numbers = max((int(known.id[1:]) for known in self.known), default=0)
+        self.jobs = self.jobs or (1 if _on_a_device(chart) else max(1, min(3, len(os.sched_getaffinity(0)))))
         self.windows = self.windows or max(FEWEST_WINDOWS, min(seen or MOST_WINDOWS, MOST_WINDOWS))
 
     def left(self) -> float:
@@ -102,37 +110,67 @@ class Bench:
 
     def trial(self, role: trial.Role, label: str, settings: Sequence[Setting] = (), *, files: Mapping[Path, bytes] | None = None,
               watched: Sequence[Path] = ()) -> Trial:  # fmt: skip
-        """A trial of this case; its key changes when the program's script or a file that the finding names changes."""
+        """A trial of this case; its key changes when a source file of the program changes."""
         script = [self.case.cwd / word for word in self.case.command if word.endswith(".py")]
-        return Trial(role, label, tuple(settings), self.windows, trial.digest([*script, *watched]), files or {})
+        sources = trial.digest(self.case.cwd, self.case.folder, [*script, *watched])
+        return Trial(role, label, tuple(settings), self.windows, sources, files or {})
 
-    def run(self, wanted: Trial, share: int) -> Iterator[Event]:
-        """Run a trial with its share of the time that is left, or find it among those that are known."""
-        before = next((known for known in self.known if known.key == wanted.key), None)
-        if before is not None:
-            yield Done(before, from_before=True)
+    def run(self, wanted: Sequence[Trial], share: int = 1) -> Iterator[Event]:
+        """Run trials side by side with their share of the time that is left; those that are known are not run again."""
+        before = {known.key: known for known in self.known}
+        fresh = [one for one in wanted if one.key not in before]
+        for one in wanted:
+            if one.key in before:
+                yield Done(before[one.key], from_before=True)
+        seconds = self.left() / max(1, share) / max(1, -(-len(fresh) // self.jobs))
+        if not fresh:
             return
-        seconds = self.left() / max(1, share)
         if seconds < LEAST_SECONDS:
             raise OutOfTime
-        yield Begun(wanted.label, seconds)
-        number = 1 + max((int(known.id[1:]) for known in self.known), default=0)
-        folder = self.case.trials / f"T{number}"
+        cancel = threading.Event()
+        with ThreadPoolExecutor(self.jobs) as pool:
+            try:
+                running = []
+                for one in fresh:
+                    yield Begun(one.label, seconds)
+                    running.append(pool.submit(self._run_one, one, self._fresh_folder(), seconds, cancel))
+                for ended in as_completed(running):
+                    known = ended.result()
+                    if known.outcome.kind != "hang":
+                        self.known.append(known)
+                        trial.save(self.case.trials, known)
+                    yield Done(known)
+            finally:
+                cancel.set()
+
+    def _run_one(self, wanted: Trial, folder: Path, seconds: float, cancel: threading.Event) -> Known:
+        ended = trial.run(
+            wanted, self.case.command, self.case.cwd, self.environment, folder, seconds, unsafe=self.unsafe, cancel=cancel
+        )
+        return Known(folder.name, wanted.role, wanted.label, wanted.key, measure(wanted, folder, ended))
+
+    def _fresh_folder(self) -> Path:
+        """T1, T2 and so on; a folder without a result beside it was cut short, and is used again."""
+        self._numbers += 1
+        folder = self.case.trials / f"T{self._numbers}"
         shutil.rmtree(folder, ignore_errors=True)
-        ended = trial.run(wanted, self.case.command, self.case.cwd, self.environment, folder, seconds, unsafe=self.unsafe)
-        outcome = measure(wanted, folder, ended)
-        known = Known(f"T{number}", wanted.role, wanted.label, wanted.key, outcome)
-        if outcome.kind != "hang":
-            self.known.append(known)
-            trial.save(self.case.trials, known)
-        yield Done(known)
+        folder.mkdir(parents=True)
+        return folder
+
+
+def _on_a_device(chart: RunChart) -> bool:
+    return Path("/dev/nvidia0").exists() and any(process.environment.get("cuda") for process in chart.with_torch())
+
+
+def require_sandbox(unsafe: bool) -> None:
+    reason = None if unsafe else sandbox.available()
+    if reason is not None:
+        raise sandbox.SandboxError(sandbox.refusal(reason))
 
 
 def settle(bench: Bench, findings: Sequence[Suspected]) -> Iterator[Event]:
     """Try the causes of these findings, one after the other, until all are settled or the time is over."""
-    reason = None if bench.unsafe else sandbox.available()
-    if reason is not None:
-        raise sandbox.SandboxError(sandbox.refusal(reason))
+    require_sandbox(bench.unsafe)
     for index, finding in enumerate(findings):
         knob = knob_for(finding.rule)
         if knob is None:
@@ -146,27 +184,35 @@ def settle(bench: Bench, findings: Sequence[Suspected]) -> Iterator[Event]:
 
 def _settle_one(bench: Bench, finding: Suspected, knob: Knob, share: int) -> Iterator[Event]:
     files = [Path(place.file) for place in finding.where]
-    setting = Setting(knob.name, knob.options(finding.where))
+    control = bench.trial("control", "control", watched=files)
+    turned = bench.trial("knob", knob.label, [Setting(knob.name, knob.options(finding.where))], watched=files)
+    first, second = (
+        bench.trial("placebo", "other seed", [Setting("seed", {"offset": offset})], watched=files) for offset in PLACEBO_SEEDS
+    )
     got: dict[str, Known] = {}
 
-    def run(name: str, wanted: Trial, left: int) -> Iterator[Event]:
-        for event in bench.run(wanted, share=left * share):
+    def run(wanted: Sequence[Trial]) -> Iterator[Event]:
+        for event in bench.run(wanted, share):
             if isinstance(event, Done):
-                got[name] = event.known
+                got[event.known.key] = event.known
             yield event
 
-    yield from run("control", bench.trial("control", "control", watched=files), 3)
-    yield from run("turned", bench.trial("knob", knob.label, [setting], watched=files), 2)
-    placebos = []
-    for seed in PLACEBO_SEEDS:
-        setting = Setting("seed", {"offset": seed})
-        yield from run("placebo", bench.trial("placebo", "other seed", [setting], watched=files), 1)
-        placebos.append(got["placebo"])
-        if _clear(got["control"].outcome, got["turned"].outcome, placebos[-1].outcome):
-            break
-    yield Settled(finding.id, judge(finding.rule, got["control"], got["turned"], placebos))
+    yield from run([control, turned, first])
+    placebos = [got[first.key]]
+    if not _clear(got[control.key].outcome, got[turned.key].outcome, placebos[0].outcome):
+        yield from run([second])
+        placebos.append(got[second.key])
+    yield Settled(finding.id, judge(finding.rule, got[control.key], got[turned.key], placebos))
 
 
 def _clear(control: Outcome, turned: Outcome, placebo: Outcome) -> bool:
     """Whether one placebo is enough: the gain stands far out from what a seed does, or there is none to explain."""
     return gains(control, turned, [placebo]) or not gains(control, turned)
+
+
+def verify(bench: Bench, finding: Suspected, files: Mapping[Path, bytes]) -> Iterator[Event]:
+    """Run the program as it is, and with these files changed inside the sandbox: a control and a remedy that are done."""
+    require_sandbox(bench.unsafe)
+    watched = [Path(place.file) for place in finding.where]
+    control = bench.trial("control", "control", watched=watched)
+    yield from bench.run([control, bench.trial("remedy", "patched", files=files, watched=watched)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,6 +15,8 @@ import _trainsleuth_inside
 from trainsleuth.case.folder import write_json
 from trainsleuth.trials import sandbox
 
+SOURCES = (".py", ".yaml", ".yml", ".toml", ".json", ".cfg", ".ini", ".sh")
+MOST_FILES = 5000
 Role = Literal["control", "knob", "placebo", "remedy"]
 Kind = Literal["healthy", "stalled", "nan", "hang", "crash", "not applicable"]
 
@@ -89,7 +92,7 @@ class Known:
 
 
 def run(trial: Trial, command: Sequence[str], cwd: Path, environment: Mapping[str, str], folder: Path, seconds: float,
-        *, unsafe: bool = False) -> sandbox.Ended:  # fmt: skip
+        *, unsafe: bool = False, cancel: threading.Event | None = None) -> sandbox.Ended:  # fmt: skip
     """Run a trial to its end; its facts are in the folder."""
     for part in ("facts", "beats"):
         (folder / part).mkdir(parents=True, exist_ok=True)
@@ -101,12 +104,12 @@ def run(trial: Trial, command: Sequence[str], cwd: Path, environment: Mapping[st
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
         "TRAINSLEUTH_CASE": str(folder.resolve()),
         "TRAINSLEUTH_BEATS": str(folder.resolve() / "beats"),
-        "TRAINSLEUTH_BUDGET": "0.2",
+        "TRAINSLEUTH_BUDGET": "0.05",
         "TRAINSLEUTH_KNOBS": json.dumps(knobs),
         "TRAINSLEUTH_STOP": json.dumps({"windows": trial.windows}),
     }
     job = sandbox.Job(command, cwd, folder, seconds, told, trial.files)
-    return sandbox.run(job, unsafe=unsafe)
+    return sandbox.run(job, unsafe=unsafe, cancel=cancel)
 
 
 def save(folder: Path, known: Known) -> None:
@@ -132,12 +135,20 @@ def _known(stored: dict[str, Any]) -> Known:
     return Known(stored["id"], stored["role"], stored["label"], stored["key"], outcome)
 
 
-def digest(paths: Sequence[Path]) -> str:
-    """Of source files: another text, another digest."""
+def digest(folder: Path, case: Path, more: Sequence[Path] = ()) -> str:
+    """Of the program's files: sources and configurations below a folder, by size and time of change; the case is none of them."""
+    paths = set(more)
+    for top, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in sandbox.NEVER_COPIED
+                            and Path(top, name).resolve() != case)  # fmt: skip
+        paths.update(Path(top, name) for name in names if name.endswith(SOURCES))
+        if len(paths) > MOST_FILES:
+            break
     sums = hashlib.sha256()
-    for path in sorted(set(paths)):
+    for path in sorted(paths):
         try:
-            sums.update(str(path).encode() + b"\0" + path.read_bytes())
+            about = path.stat()
+            sums.update(f"{path}\0{about.st_size}\0{about.st_mtime_ns}\n".encode())
         except OSError:
-            sums.update(str(path).encode() + b"\0?")
+            sums.update(f"{path}\0?\n".encode())
     return sums.hexdigest()[:16]

@@ -99,3 +99,16 @@ def seed_spread(control: Outcome, placebos: Sequence[Outcome]) -> float:
         if own is not None and its is not None:
             spreads.append(abs(own.drop - its.drop))
     return max(spreads)
+
+
+def verified(rule: str, control: Outcome, remedy: Outcome) -> tuple[bool, str]:
+    """Whether a patched run shows the cure: the mechanism is gone, and a loss that stood still falls."""
+    if remedy.kind in ("crash", "hang", "nan", "not applicable"):
+        return False, f"the patched program: {remedy.why or remedy.kind}"
+    if not mechanism_gone(rule, control.mechanism[rule], remedy.mechanism[rule]):
+        return False, "the patched program shows the same mechanism"
+    if gains(control, remedy):
+        return True, "the loss ends lower"
+    if control.kind == "stalled":
+        return False, "the mechanism is gone, but the loss still stands"
+    return True, "the mechanism is gone; the loss alone does not tell within so few steps"

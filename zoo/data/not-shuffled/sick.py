@@ -13,7 +13,7 @@ class Leaves(Dataset):
         self.samples = []
         for label, _ in enumerate(self.species):
             for _ in range(per_class):
-                self.samples.append((prototypes[label] + 1.4 * torch.randn(14, generator=g), label))
+                self.samples.append((prototypes[label] + 1.2 * torch.randn(14, generator=g), label))
 
     def __len__(self):
         return len(self.samples)
@@ -23,6 +23,7 @@ class Leaves(Dataset):
 
 
 def evaluate(model, loader):
+    model.eval()
     correct = 0
     with torch.no_grad():
         for x, y in loader:
@@ -33,12 +34,13 @@ def evaluate(model, loader):
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    train_loader = DataLoader(Leaves(640, seed=1), batch_size=32)
+    train_loader = DataLoader(Leaves(400, seed=1), batch_size=32)
     test_loader = DataLoader(Leaves(80, seed=2), batch_size=200)
-    model = nn.Sequential(nn.Linear(14, 48), nn.ReLU(), nn.Linear(48, 5))
+    model = nn.Sequential(nn.Linear(14, 48), nn.BatchNorm1d(48), nn.ReLU(), nn.Linear(48, 5))
     criterion = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
     for epoch in range(4):
+        model.train()
         losses = []
         for i, (x, y) in enumerate(train_loader):
             optimizer.zero_grad()

@@ -22,6 +22,35 @@ from trainsleuth.rules.wording import number
 @cause_rule("data/labels-constant", explains=("stall/flat-loss",), structural=False,
             masks=("stall/input-ignored", "stall/inputs-and-targets-misaligned", "stall/dead-units"))  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
+    return _classes(chart) or _binary(chart)
+
+
+def _binary(chart: ProcessChart) -> Verdict:
+    """BCE whose targets are one value at every call site; a GAN's discriminator sees both."""
+    binary = [calls for calls in chart.loss_calls.values() if calls.function.startswith("binary_cross_entropy") and calls.samples]
+    values = {v for calls in binary for key in ("target_least", "target_most") for v in calls.numbers(key)}
+    if len(values) != 1 or values - {0.0, 1.0}:
+        return None
+    if not (chart.windows >= 50 or chart.ended) or sum(len(calls.samples) for calls in binary) < 5:
+        return Missing("fifty windows with one target value only")
+    right = binary[0].numbers("accuracy_at_half")
+    if binary[0].function.endswith("logits") and (not right or right[-1] < 0.999):
+        return None
+    value, main = values.pop(), chart.main_loss()
+    return Seen(
+        title=f"every target is {value:g}: the model only learns to say so",
+        where=[Spot(binary[0].at, "receives these targets") if binary[0].at else None],
+        evidence=[
+            f"{len(binary[0].samples)} looks at the targets, all {value:g}",
+            *([f"loss {number(main[1].first)} → {number(main[1].last)}"] if main else []),
+        ],
+        step=chart.windows,
+        statement="the targets never vary",
+        advice=["Print the targets of a batch, and look at the line that makes them."],
+    )
+
+
+def _classes(chart: ProcessChart) -> Verdict:
     for calls in chart.loss_calls.values():
         if calls.function not in ("cross_entropy", "nll_loss") or not calls.samples:
             continue
@@ -30,7 +59,7 @@ def rule(chart: ProcessChart) -> Verdict:
         if len(counts) < 2 or len(present) != 1:
             continue
         passed = any(len(loader.passes) for loader in chart.loaders.values())
-        if sum(counts) < 64 or not (passed or chart.windows >= 50 or chart.ended):
+        if sum(counts) < 64 or len(calls.samples) < 8 or not (passed or chart.windows >= 50 or chart.ended):
             return Missing("a whole pass over the data with one label only")
         accuracy = calls.numbers("accuracy")
         if not accuracy or min(accuracy[-2:]) < 0.999:

@@ -12,7 +12,7 @@ When it is wrong
     Class 0 may be reserved (background, padding). It is a note.
 """
 
-from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.chart import LossCalls, ProcessChart
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.standing import label_counts
 
@@ -22,6 +22,9 @@ def rule(chart: ProcessChart) -> Verdict:
     for calls in chart.loss_calls.values():
         if calls.function not in ("cross_entropy", "nll_loss") or not calls.samples:
             continue
+        mixed = _mixed(calls)
+        if mixed is not None:
+            return mixed
         counts = label_counts(calls)
         if len(counts) < 3 or counts[0] or calls.last["settings"].get("ignore_index") == 0:
             continue
@@ -40,3 +43,33 @@ def rule(chart: ProcessChart) -> Verdict:
             certain=False,
         )
     return None
+
+
+def _mixed(calls: LossCalls) -> Seen | None:
+    """Some batches counted from 0 and others from 1: the lowest and the highest class avoid each other, no two others do."""
+    batches = [s["histogram"] for s in calls.samples if s.get("histogram") and len(s["target_shape"]) == 1 and sum(s["histogram"]) >= 8]
+    if len(batches) < 12 or len(batches[0]) < 4:
+        return None
+    low, high, middle = [b[0] > 0 for b in batches], [b[-1] > 0 for b in batches], [b[len(b) // 2] > 0 for b in batches]
+    together, expected = _together(low, high)
+    others, others_expected = _together(low, middle)
+    if together > 0 or expected < 4 or others < 0.5 * others_expected:
+        return None
+    return Seen(
+        title=f"class 0 and class {len(batches[0]) - 1} never meet in a batch: some batches seem to count from 1",
+        where=[Spot(calls.at, "receives these labels") if calls.at else None],
+        evidence=[
+            f"{len(batches)} batches looked at: class 0 in {sum(low)}, class {len(batches[0]) - 1} in {sum(high)}, both in none; "
+            f"{expected:.0f} would be expected"
+        ],
+        severity="warning",
+        step=len(batches),
+        statement="part of the data is shifted by one class",
+        advice=["Check the sources of the labels one by one. The trial `labels-minus-one` on a part of them would settle it."],
+        certain=False,
+    )
+
+
+def _together(left: list[bool], right: list[bool]) -> tuple[int, float]:
+    """In how many batches both occur, and in how many one would expect it if they were independent."""
+    return sum(a and b for a, b in zip(left, right)), sum(left) * sum(right) / len(left)

@@ -55,6 +55,18 @@ def rule(chart: ProcessChart) -> Verdict:
                     advice=["Divide masks of 0 to 255 by 255, or compare with > 0."],
                 )
         ignored = calls.numbers("ignored")
+        index, classes = calls.last["settings"].get("ignore_index"), calls.last.get("classes")
+        if len(ignored) >= 3 and isinstance(index, int) and classes and 0 <= index < classes and 0.02 < max(ignored) < 0.999:
+            return Seen(
+                title=f"labels that equal {index} give no loss: ignore_index={index} is also a class of this model",
+                where=[Spot(calls.at, "ignores them") if calls.at else None],
+                evidence=[f"{percent(sum(ignored) / len(ignored))} of the labels are {index}; the model has an output for it that nothing trains"],
+                severity="note",
+                step=3,
+                statement="a class may be ignored by mistake",
+                advice=[f"If {index} is padding, all is well. If it is a class, leave ignore_index at its default."],
+                certain=False,
+            )
         if len(ignored) >= 3 and min(ignored) > 0.999:
             index = calls.last["settings"].get("ignore_index")
             return Seen(

@@ -1,7 +1,7 @@
 """The loss stands still at the level of guessing.
 
 What it detects
-    After at least forty values the last quarter of the loss is no better than the first, and its level is that of the best
+    After at least forty values the last quarter of the loss is no better than the second, and its level is that of the best
     guess that ignores the input: the entropy of the labels for classes, the variance of the targets for regression.
 Why it matters
     The program runs, and does not learn.

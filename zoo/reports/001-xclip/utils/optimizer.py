@@ -14,7 +14,7 @@ def fix_text(model: nn.Module) -> None:
 
 def train_video_side_only(model: nn.Module) -> None:
     for name, param in model.named_parameters():
-        param.requires_grad = name.startswith(("visual.", "mit.")) or "prompts" in name
+        param.requires_grad = name.startswith(("visual.", "mit.", "prompts")) or "logit_scale" in name
 
 
 def build_optimizer(config, model: nn.Module, logger) -> torch.optim.Optimizer:

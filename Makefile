@@ -1,0 +1,54 @@
+# make demo, make test: each sets everything up on a fresh machine first; a second call is quick.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TORCH := torch==2.13.0
+
+.PHONY: demo test test-all zoo bench lint docs setup clean
+
+demo: $(VENV)/.demo
+	@$(BIN)/trainsleuth demo
+
+test: $(VENV)/.dev lint
+	$(BIN)/python -m pytest tests
+
+test-all: $(VENV)/.frameworks lint
+	$(BIN)/python -m pytest tests
+	$(BIN)/python zoo/check.py healthy/lightning healthy/hf_trainer healthy/accelerate
+
+zoo: $(VENV)/.frameworks
+	$(BIN)/python zoo/check.py
+
+bench: $(VENV)/.dev
+	$(BIN)/python bench/overhead.py
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python docs/make_pages.py --check
+
+docs: $(VENV)/.dev
+	$(BIN)/python docs/make_pages.py
+
+setup: $(VENV)/.dev
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+
+# torch first and by exact version: a plain `torch` would pull gigabytes of CUDA
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet $(TORCH) numpy pyyaml
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.demo
+	$(BIN)/pip install --quiet --editable ".[dev]"
+	@touch $@
+
+$(VENV)/.frameworks: $(VENV)/.dev
+	$(BIN)/pip install --quiet --editable ".[dev,lightning,transformers]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .trainsleuth

@@ -1,0 +1,88 @@
+"""Writes what trials and patches have shown into a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from trainsleuth.remedies.patch import Patch
+from trainsleuth.report.json_report import finding_from_json
+from trainsleuth.rules.kinds import Finding
+from trainsleuth.trials.measure import mechanism_text
+from trainsleuth.trials.trial import Known, Outcome
+from trainsleuth.trials.verdict import Verdict
+
+MARKS = {"control": "", "knob": "", "placebo": "placebo", "remedy": "patched"}
+
+
+def findings_of(report: dict[str, Any], cwd: Path) -> list[Finding]:
+    """The report's findings, their files as absolute paths."""
+    found = [finding_from_json(row) for row in report["findings"]]
+    for finding in found:
+        for place in finding.where:
+            place.file = str(cwd / place.file)
+    return found
+
+
+def add_verdict(report: dict[str, Any], finding: str, verdict: Verdict) -> None:
+    """Set the cause's status, and put its trials into the report in place of earlier ones."""
+    row = next(row for row in report["findings"] if row["id"] == finding)
+    for cause in row["causes"]:
+        if cause.get("rule", row["rule"]) == verdict.rule:
+            cause["status"] = verdict.status if verdict.status != "not applicable" else "suspected"
+            cause["why"] = verdict.why
+            cause["trials"] = [known.id for known in verdict.trials]
+    report["trials"] = [trial for trial in report["trials"] if trial.get("finding") != finding]
+    flips = verdict.status in ("confirmed", "workaround")
+    for known in verdict.trials:
+        mark = "flips" if flips and known.role == "knob" else MARKS[known.role]
+        report["trials"].append(trial_row(known, finding, verdict.rule, mark))
+    steps = max(known.outcome.windows for known in verdict.trials)
+    report["trials"].append({"finding": finding, "verdict": verdict.status, "line": f"{verdict.status}: {verdict.why} ({steps} steps each)"})
+
+
+def add_patch(report: dict[str, Any], finding: str, patch: Patch, cwd: Path, verified: bool, pair: list[Known]) -> None:
+    """Put the patch first among the finding's remedies, with the trial that verified it."""
+    row = next(row for row in report["findings"] if row["id"] == finding)
+    others = [remedy for remedy in row["remedies"] if remedy["kind"] == "advice" and remedy["summary"] != patch.summary]
+    row["remedies"] = [{"kind": patch.kind, "summary": patch.summary, "diff": patch.diff(cwd), "verified": verified}, *others]
+    known = {trial.get("id") for trial in report["trials"] if trial.get("finding") == finding}
+    for trial in pair:
+        if trial.id not in known:
+            report["trials"].append(trial_row(trial, finding, row["rule"], MARKS[trial.role]))
+
+
+def trial_row(known: Known, finding: str, rule: str, mark: str) -> dict[str, Any]:
+    outcome = known.outcome
+    learning = outcome.learning
+    return {
+        "id": known.id,
+        "finding": finding,
+        "role": known.role,
+        "label": known.label,
+        "outcome": outcome.kind,
+        "why": outcome.why,
+        "windows": outcome.windows,
+        "seconds": outcome.seconds,
+        "loss": None if learning is None else {"first": learning.first, "last": learning.last, "error": learning.last_error},
+        "mechanism": outcome.mechanism.get(rule),
+        "curve": [[to, round(mean, 6)] for to, mean in thinned(outcome.curve)],
+        "line": trial_line(known.label, outcome, rule, mark),
+    }
+
+
+def trial_line(label: str, outcome: Outcome, rule: str, mark: str = "") -> str:
+    """One line for people: the loss at both ends, the mechanism, and what the trial is."""
+    learning = outcome.learning
+    loss = outcome.kind if learning is None else f"loss {learning.first:.4f} → {learning.last:.4f}"
+    if outcome.kind in ("crash", "hang", "nan", "not applicable"):
+        loss = f"{outcome.kind}: {outcome.why}" if outcome.why else outcome.kind
+        return f"{label:<14} {loss}"
+    return f"{label:<14} {loss:<24} {mechanism_text(rule, outcome.mechanism.get(rule, 0.0)):<31} {mark}".rstrip()
+
+
+def thinned(curve: tuple[tuple[int, float], ...], most: int = 60) -> list[tuple[int, float]]:
+    """At most so many points, the first and the last among them."""
+    if len(curve) <= most:
+        return list(curve)
+    return [curve[round(index * (len(curve) - 1) / (most - 1))] for index in range(most)]
