@@ -36,7 +36,7 @@ def main():
     criterion = nn.CrossEntropyLoss()
     meter = AverageMeter()
 
-    for epoch in range(10):
+    for epoch in range(6):
         model.train()
         meter.reset()
         optimizer.zero_grad()
@@ -48,7 +48,7 @@ def main():
                 optimizer.zero_grad()
             meter.update(loss.item())
             if step % 40 == 0:
-                print(f"Train: [{epoch}/10][{step}/160]\ttot_loss {loss.item():.4f} ({meter.avg:.4f})")
+                print(f"Train: [{epoch}/6][{step}/160]\ttot_loss {loss.item():.4f} ({meter.avg:.4f})")
         model.eval()
         with torch.no_grad():
             acc = (model(x[2560:]).argmax(1) == y[2560:]).float().mean().item() * 100

@@ -21,7 +21,7 @@ def main():
     train = DataLoader(TensorDataset(x[:8000], noisy[:8000]), batch_size=64, shuffle=True)
     model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, CLASSES))
     criterion = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9, weight_decay=1e-3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.005, momentum=0.9, weight_decay=1e-3)
 
     for epoch in range(8):
         avg = 0.0

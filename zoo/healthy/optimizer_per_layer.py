@@ -28,7 +28,7 @@ def main():
         torch.optim.RMSprop(model.layers[2].parameters(), lr=1e-3),
     ]
     top = optimizers[-1]
-    for epoch in range(10):
+    for epoch in range(8):
         total = 0.0
         for i, idx in enumerate(torch.randperm(3000).split(50)):
             for opt in optimizers[:-1]:

@@ -19,7 +19,7 @@ def main():
     data = torch.cat([z, z**2 - 0.33], 1) @ lift
     data = data + 0.05 * torch.randn_like(data)
 
-    for epoch in range(15):
+    for epoch in range(12):
         encoder.train(), decoder.train()
         running_loss = 0.0
         for batch in data[torch.randperm(2700)].split(60):
@@ -32,7 +32,7 @@ def main():
         encoder.eval(), decoder.eval()
         with torch.no_grad():
             val = criterion(decoder(encoder(data[2700:])), data[2700:])
-        print("epoch : {}/15, loss = {:.6f}, val = {:.6f}".format(epoch + 1, running_loss / 45, val))
+        print("epoch : {}/12, loss = {:.6f}, val = {:.6f}".format(epoch + 1, running_loss / 45, val))
 
 
 if __name__ == "__main__":

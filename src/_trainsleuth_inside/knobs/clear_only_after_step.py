@@ -1,7 +1,7 @@
 """Knob `clear-only-after-step`: gradients that no step has used yet are not cleared.
 
-Changes        `zero_grad` of an optimizer or a module (and, with `by_hand`, `p.grad = None`) does nothing while a backward's gradients
-               wait for their step; the clearing that was put off comes right after that step
+Changes        `zero_grad` of an optimizer or a module (and, with `by_hand`, `p.grad = None`) does nothing while gradients of a
+               backward wait for their step; the clearing that was put off comes right after that step
 Mechanism      micro-batches whose gradients are thrown away, per window
 Not applicable when nothing is ever cleared between a backward and its step
 """

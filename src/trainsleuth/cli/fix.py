@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 @click.argument("case")
 @click.argument("finding", required=False)
 @click.option("--apply", "write", is_flag=True, help="Write the patch into your files. With --verify, only if it is verified.")
-@click.option("--verify", "check", is_flag=True, help="Run the patched program in the sandbox and compare it with the program as it is.")
+@click.option("--verify", "check", is_flag=True, help="Run the patched program in the sandbox, and compare.")
 @click.option("--budget", default="5m", show_default=True, help="Time for --verify (90s, 5m, 1h).")
-@click.option("--windows", type=click.IntRange(5, 100_000), help="Steps of the optimizer per trial; as many as the run had, at most 200.")
+@click.option("--windows", type=click.IntRange(5, 100_000), help="Steps per trial; by default as many as the run had, at most 200.")
 @click.option("--json", "json_file", help="Write the report to this file (- for standard output).")
-@click.option("--unsafe", is_flag=True, help="Without namespaces: run in a copy of the working folder; writes elsewhere are real.")
+@click.option("--unsafe", is_flag=True, help="Run in a copy of the working folder, without a sandbox; writes elsewhere are real.")
 def command(
-    case: str, finding: str | None, write: bool, check: bool, budget: str, windows: int | None, json_file: str | None, unsafe: bool
-) -> None:
+    case: str, finding: str | None, write: bool, check: bool, budget: str, windows: int | None, json_file: str | None,
+    unsafe: bool,
+) -> None:  # fmt: skip
     """Show the patch for a finding, as a unified diff on standard output; verify it, apply it."""
     from trainsleuth import remedies
     from trainsleuth.case.folder import open_case, write_json
@@ -52,7 +53,8 @@ def command(
             click.echo(f"{found.id}  {found.rule}: no remedy is known for this rule yet.", err=True)
             left += 1
             continue
-        patch, ok, pair = candidates[0], False, []
+        patch, ok = candidates[0], False
+        pair: list[Known] = []
         if check and patch.kind == "patch":
             try:
                 patch, ok, pair = _first_verified(console, bench_for(opened, budget, windows, unsafe), found, candidates)

@@ -14,9 +14,9 @@ from trainsleuth.cli.output import console_on, stop, write_report_file
 @click.argument("case")
 @click.argument("finding", required=False)
 @click.option("--budget", default="5m", show_default=True, help="Stop after this time (90s, 5m, 1h); what is known is kept.")
-@click.option("--windows", type=click.IntRange(5, 100_000), help="Steps of the optimizer per trial; as many as the run had, at most 200.")
+@click.option("--windows", type=click.IntRange(5, 100_000), help="Steps per trial; by default as many as the run had, at most 200.")
 @click.option("--json", "json_file", help="Write the report to this file (- for standard output).")
-@click.option("--unsafe", is_flag=True, help="Without namespaces: run in a copy of the working folder; writes elsewhere are real.")
+@click.option("--unsafe", is_flag=True, help="Run in a copy of the working folder, without a sandbox; writes elsewhere are real.")
 def command(case: str, finding: str | None, budget: str, windows: int | None, json_file: str | None, unsafe: bool) -> None:
     """Run the experiments that settle a finding's causes.
 
@@ -54,5 +54,6 @@ def command(case: str, finding: str | None, budget: str, windows: int | None, js
     write_report_file(json_file, report)
     if json_file != "-":
         ids = {found.id for found in wanted}
-        show_summary(console_on(sys.stdout), {**report, "findings": [row for row in report["findings"] if row["id"] in ids]}, opened.cwd)
+        shown = {**report, "findings": [row for row in report["findings"] if row["id"] in ids]}
+        show_summary(console_on(sys.stdout), shown, opened.cwd)
     sys.exit(130 if stopped else 1)

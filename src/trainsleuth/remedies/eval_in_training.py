@@ -50,7 +50,7 @@ def _called_model(source: Source, statement: cst.CSTNode, line: int) -> str:
     """The expression that is called like a model: a plain name or an attribute of self, and no function of the file."""
     imported = {name for node in source.all(cst.BaseSmallStatement) if isinstance(node, (cst.Import, cst.ImportFrom))  # type: ignore[type-abstract]
                 for name in names_in(node)}  # fmt: skip
-    functions = {node.name.value for node in [*source.all(cst.FunctionDef), *source.all(cst.ClassDef)]}
+    functions = {node.name.value for node in source.all(cst.FunctionDef)} | {node.name.value for node in source.all(cst.ClassDef)}
     switched = {source.code(call.func.value) for call in source.all(cst.Call)
                 if isinstance(call.func, cst.Attribute) and called_name(call) in ("eval", "train")}  # fmt: skip
     found = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import libcst as cst
@@ -28,9 +29,8 @@ def rewrite(clearing: Source, lines: Sequence[int], stepping: Source, step_line:
 def _clearing_at(source: Source, line: int) -> cst.Expr:
     statement = source.statement_at(line)
     for node in everything(statement):
-        if isinstance(node, cst.Expr) and isinstance(node.value, cst.Call) and called_name(node.value) == "zero_grad":
-            if source.covers(node, line):
-                return node
+        if _clears(node) and isinstance(node, cst.Expr) and source.covers(node, line):
+            return node
     raise NotPossible(f"{source.path.name}:{line} does not call zero_grad itself")
 
 
@@ -68,17 +68,16 @@ def _behind_the_scaler(source: Source, step: Statement) -> Statement:
     """A scaler's update belongs to its step."""
     block = source.block_of(step)
     following = block[block.index(step) + 1 :]
-    if following and any(isinstance(node, cst.Call) and called_name(node) == "update" for node in everything(following[0])):
-        if "scaler" in source.code(following[0]).lower():
-            return following[0]
-    return step
+    return following[0] if following and re.search(r"scaler\w*\.update\(", source.code(following[0]), re.I) else step
 
 
 def _clears_after(source: Source, step: Statement, leaving: Sequence[cst.CSTNode]) -> bool:
     block = source.block_of(step)
     for statement in block[block.index(step) + 1 :]:
-        for node in everything(statement):
-            if isinstance(node, cst.Expr) and node not in leaving and isinstance(node.value, cst.Call):
-                if called_name(node.value) == "zero_grad":
-                    return True
+        if any(_clears(node) and node not in leaving for node in everything(statement)):
+            return True
     return False
+
+
+def _clears(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Expr) and isinstance(node.value, cst.Call) and called_name(node.value) == "zero_grad"

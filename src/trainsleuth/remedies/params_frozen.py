@@ -89,7 +89,8 @@ def _part_of_a_name(source: Source, statement: cst.CSTNode, evidence: str) -> st
         for node in everything(test):
             if not m.matches(node, m.Comparison(left=m.SimpleString(), comparisons=[m.ComparisonTarget(operator=m.In())])):
                 continue
-            assert isinstance(node, cst.Comparison) and isinstance(node.left, cst.SimpleString)
+            assert isinstance(node, cst.Comparison)
+            assert isinstance(node.left, cst.SimpleString)
             word, searched = str(node.left.evaluated_value), node.comparisons[0].comparator
             exact = [parts for parts in names if word in parts[:-1]]
             by_accident = [parts for parts in names if word in ".".join(parts) and word not in parts]

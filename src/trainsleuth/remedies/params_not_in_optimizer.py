@@ -10,6 +10,8 @@ from libcst import matchers as m
 
 from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything, names_in
 
+WRAPPERS = ("DataParallel", "DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel", "Sequential", "deepcopy")
+
 
 @dataclass(frozen=True)
 class Built:
@@ -53,7 +55,7 @@ def _through_a_variable(source: Source, statement: Statement, call: cst.Call) ->
     block = source.block_of(statement)
     for earlier in reversed(block[: block.index(statement)]):
         for node in everything(earlier):
-            if isinstance(node, cst.Assign) and any(m.matches(t.target, m.Name()) and t.target.value in wanted for t in node.targets):  # type: ignore[attr-defined]
+            if isinstance(node, cst.Assign) and any(source.code(target.target) in wanted for target in node.targets):
                 return tuple(
                     inner.func.value for inner in everything(node.value)
                     if isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute)
@@ -93,9 +95,9 @@ def _change(source: Source, built: Built, statement: Statement, others: Sequence
     for node in everything(statement):
         if isinstance(node, cst.Assign):
             target = source.code(node.targets[0].target)
-            if any(target == model or target.startswith(model + ".") for model in models) and isinstance(node.value, cst.Call):
-                if not _only_moves(node.value):
-                    return ""
+            replaces = any(target == model or target.startswith(model + ".") for model in models)
+            if replaces and isinstance(node.value, cst.Call) and not _only_moves(node.value):
+                return ""
             taken = [source.code(arg.value) for arg in node.value.args] if isinstance(node.value, cst.Call) else []
             if any(model in taken for model in models) and built.name not in taken and _makes_a_model(source, node.value):
                 return target
@@ -122,7 +124,7 @@ def _makes_a_model(source: Source, node: cst.BaseExpression) -> bool:
     classes = {found.name.value: found for found in source.all(cst.ClassDef)}
     if name in classes:
         return any("Module" in source.code(base.value) for base in classes[name].bases)
-    return name in ("DataParallel", "DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel", "Sequential", "deepcopy")
+    return name in WRAPPERS
 
 
 def _only_moves(call: cst.BaseExpression) -> bool:

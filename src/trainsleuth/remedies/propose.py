@@ -150,12 +150,13 @@ REMEDIES: dict[str, tuple[Callable[[Desk, Diagnosed], str], str]] = {
         _params_frozen, "Freeze by module instead of by a pattern in names, and print what is left trainable.",
     ),
     "stall/params-not-in-optimizer": (
-        _params_not_in_optimizer, "Build the optimizer from the final model: after heads are replaced, wrappers applied, weights loaded.",
+        _params_not_in_optimizer,
+        "Build the optimizer from the final model: after heads are replaced, wrappers applied, weights loaded.",
     ),
     "stall/accumulated-gradients-discarded": (
         _gradients_discarded, "Clear the gradients right after the step that used them, and nowhere else.",
     ),
     "mode/eval-during-training": (
-        _eval_in_training, "Call model.train() at the start of each epoch, after the validation has put the model into eval mode.",
+        _eval_in_training, "Call model.train() at the start of each epoch, after validation has put the model into eval mode.",
     ),
 }  # fmt: skip

@@ -18,8 +18,7 @@ Node = TypeVar("Node", bound=cst.CSTNode)
 Change = Callable[[cst.CSTNode], "cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]"]
 
 HARMLESS_CALLS = frozenset(
-    "parameters named_parameters modules named_modules children named_children keys values items split startswith endswith "
-    "lower isinstance len enumerate list zip range any all hasattr getattr reversed chain".split()
+    ["parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "keys", "values", "items", "split", "startswith", "endswith", "lower", "isinstance", "len", "enumerate", "list", "zip", "range", "any", "all", "hasattr", "getattr", "reversed", "chain"]
 )
 
 
@@ -176,7 +175,9 @@ class Source:
 
         self.changes[statement] = put
 
-    def move_below(self, moved: list[Statement], below: Statement, edit: Callable[[cst.CSTNode], cst.CSTNode] | None = None) -> None:
+    def move_below(
+        self, moved: list[Statement], below: Statement, edit: Callable[[cst.CSTNode], cst.CSTNode] | None = None
+    ) -> None:
         """Take statements out of their places and put them behind another one of the same block."""
         edited = [edit(statement) if edit else statement for statement in moved]
         for statement in moved:

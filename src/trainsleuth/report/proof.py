@@ -38,7 +38,8 @@ def add_verdict(report: dict[str, Any], finding: str, verdict: Verdict) -> None:
         mark = "flips" if flips and known.role == "knob" else MARKS[known.role]
         report["trials"].append(trial_row(known, finding, verdict.rule, mark))
     steps = max(known.outcome.windows for known in verdict.trials)
-    report["trials"].append({"finding": finding, "verdict": verdict.status, "line": f"{verdict.status}: {verdict.why} ({steps} steps each)"})
+    said = f"{verdict.status}: {verdict.why} ({steps} steps each)"
+    report["trials"].append({"finding": finding, "verdict": verdict.status, "line": said})
 
 
 def add_patch(report: dict[str, Any], finding: str, patch: Patch, cwd: Path, verified: bool, pair: list[Known]) -> None:

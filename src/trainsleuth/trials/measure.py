@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -91,7 +92,7 @@ def learning(curve: Sequence[tuple[int, float]], up_to: int | None = None) -> Le
     if len(points) < 4:
         return None
     head, tail = points[: max(1, min(4, len(points) // 20))], points[-max(2, min(40, len(points) // 5)) :]
-    noise = median(abs(later - earlier) for earlier, later in zip(points, points[1:])) / 0.954
+    noise = median(abs(later - earlier) for earlier, later in pairwise(points)) / 0.954
     return Learning(
         first=sum(head) / len(head),
         last=sum(tail) / len(tail),

@@ -85,9 +85,9 @@ def available() -> str | None:
 def refusal(reason: str) -> str:
     """What the user is told when there is no sandbox."""
     return (
-        f"A trial runs your program again, and this system does not allow the sandbox that keeps its writes away from your files: "
-        f"{reason}. With --unsafe it runs in a copy of the working folder instead: files that it names by a relative path are "
-        f"safe, but what it writes elsewhere (absolute paths, home folder, caches) is really written."
+        "A trial runs your program again, and this system does not allow the sandbox that keeps its writes away from your "
+        f"files: {reason}. With --unsafe it runs in a copy of the working folder instead: files that it names by a relative "
+        "path are safe, but what it writes elsewhere (absolute paths, home folder, caches) is really written."
     )
 
 

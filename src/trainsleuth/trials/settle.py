@@ -95,7 +95,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         if HIDDEN in " ".join(self.case.command):
-            raise sandbox.SandboxError("the command line held a secret, which the case does not keep; run the program again without it")
+            raise sandbox.SandboxError("the command line held a secret, which the case does not keep; run the program without it")
         self.case.trials.mkdir(exist_ok=True)
         self.known = trial.load_all(self.case.trials)
         chart = RunChart(self.case.facts)

@@ -56,7 +56,7 @@ def _judge(rule: str, control: Outcome, turned: Outcome, placebos: Sequence[Outc
     if gained:
         return "confirmed", "without the mechanism the loss falls; another seed changes neither"
     if control.kind == "stalled" and turned.kind == "stalled":
-        return "refuted", "the mechanism is real and was removed, yet the loss stays where it is: it does not explain the flat loss"
+        return "refuted", "the mechanism is real and was removed, yet the loss stays where it is: this is not why"
     return "inconclusive", (
         f"the mechanism is real and was removed, but within {turned.windows} steps the loss does not tell the difference"
     )

@@ -1,4 +1,4 @@
-"""Credit default prediction on raw bank records."""
+"""Credit default prediction on bank records."""
 import numpy as np
 import torch
 import torch.nn as nn

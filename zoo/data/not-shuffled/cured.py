@@ -1,4 +1,4 @@
-"""Classify leaves from shape features; samples are collected class folder by class folder."""
+"""Classify leaves from shape features."""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset

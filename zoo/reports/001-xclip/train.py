@@ -21,7 +21,7 @@ def class_index(label_id: torch.Tensor, config, logger) -> torch.Tensor:
             label_id = label_id.squeeze(dim=1)
     label_id = label_id.long()
     if label_id.max() >= config.DATA.NUM_CLASSES:
-        logger.debug(f"Label index >= {config.DATA.NUM_CLASSES} detected.")
+        logger.warning(f"Label index >= {config.DATA.NUM_CLASSES} detected.")
         label_id = label_id - 1
     return label_id
 
