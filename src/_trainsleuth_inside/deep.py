@@ -98,14 +98,13 @@ class DeepWindow:
         self._cost += time.perf_counter() - began
 
     def _numbers_of(self, tensor: Any) -> List[Any]:
-        """Size of the values, spread over the rows of the batch, share of zeros, share of columns that are zero in all rows."""
+        """Size of the values, spread over the rows of the batch, share that is positive, share of columns zero in all rows."""
         if tensor is None or not tensor.is_floating_point() or tensor.dim() < 2 or tensor.shape[0] < 2 or tensor.numel() == 0:
             return [None] * 4
         with self._torch.no_grad():
             flat = tensor.detach()[:ROWS].flatten(1)
             flat = flat[:, :: -(-flat.shape[1] // COLUMNS)].float()
-            zero = flat == 0
-            return [flat.abs().mean(), flat.std(0).mean(), zero.float().mean(), zero.all(0).float().mean()]
+            return [flat.abs().mean(), flat.std(0).mean(), (flat > 0).float().mean(), (flat == 0).all(0).float().mean()]
 
     # -- cuts ------------------------------------------------------------------------------------------------------
 

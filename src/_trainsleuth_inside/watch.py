@@ -36,6 +36,7 @@ class Watch:
         self.models: Dict[int, ModelRecord] = {}
         self.models_seen = 0
         self.deep_window: Any = None
+        self.running: Any = None  # the model whose forward is running
         self.last_call: Any = None  # the model called last, in which setting, with which arguments
         self.skip_when_compiling: List[Any] = []  # code that dynamo should look through, as it does through torch's own
         self.current_loader: Optional[str] = None  # the one that gave the last batch

@@ -16,7 +16,9 @@ def install(facts: FactWriter) -> None:
 
     def excepthook(kind: Any, value: Any, traceback: Any) -> None:
         try:
-            if not issubclass(kind, (KeyboardInterrupt, SystemExit)):
+            if issubclass(kind, KeyboardInterrupt):
+                facts.write("interrupted")
+            elif not issubclass(kind, SystemExit):
                 facts.write(
                     "crash", kind=kind.__name__, message=str(value)[:2000], frames=places.user_frames(traceback)[-20:],
                     labels=_labels_at_the_loss(traceback),

@@ -61,9 +61,15 @@ def install(watch: Watch, probe: Probe) -> None:
         watch.loss_cost += time.perf_counter() - began
 
     def note_without_grad(name: str) -> None:
-        if watch.last_call is None:
+        if watch.running is not None:  # the loss is computed inside the model's own forward
+            record = watch.models.get(id(watch.running))
+            if record is None:
+                return
+            setting = (watch.running.training, False, watch.current_loader)
+        elif watch.last_call is not None:
+            record, setting, _ = watch.last_call
+        else:
             return
-        record, setting, _ = watch.last_call
         key = (name, record.name, setting)
         if key not in without_grad:
             without_grad.add(key)

@@ -41,6 +41,7 @@ def install(watch: Watch, probe: Probe) -> None:
         if not probe.on:
             return call(self, *args, **kwargs)
         state.inside = True
+        watch.running = self
         state.traced = watch.deep and grad_enabled() and begin_trace(self) is True
         watch.beat.tick(FORWARD)
         try:
@@ -50,6 +51,7 @@ def install(watch: Watch, probe: Probe) -> None:
                 result = call(self, *args, **kwargs)
         finally:
             state.inside = state.traced = False
+            watch.running = None
             watch.beat.tick(OUTSIDE)
         called(self, args, result)
         return result

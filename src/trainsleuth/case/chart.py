@@ -179,6 +179,7 @@ class ProcessChart:
     uses_autograd_grad: bool = False
     unstepped: Fact | None = None
     weights_files: list[Fact] = field(default_factory=list)
+    interrupted: bool = False
     ended: bool = False
     stopped: bool = False
     params_facts: int = 0
@@ -404,6 +405,9 @@ class ProcessChart:
     def _weights_file(self, fact: Fact) -> None:
         keep(self.weights_files, fact, 16)
 
+    def _interrupted(self, fact: Fact) -> None:
+        self.interrupted = True
+
     def _exit(self, fact: Fact) -> None:
         self.ended = True
 
@@ -417,7 +421,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "process", "environment", "optimizer", "model", "windows", "loss", "params", "calls", "mode", "loss_call",
         "loss_without_grad", "loader", "loader_pass", "scheduler", "scheduler_step", "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
-        "compiled", "autograd_grad", "unstepped", "weights_file", "exit", "stop",
+        "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop",
     )
 }  # fmt: skip
 _HANDLERS["knob_idle"] = _HANDLERS["knob_failed"] = _HANDLERS["knob"]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--apply", "write", is_flag=True, help="Write the patch into your files. With --verify, only if it is verified.")
 @click.option("--verify", "check", is_flag=True, help="Run the patched program in the sandbox, and compare.")
 @click.option("--budget", default="5m", show_default=True, help="Time for --verify (90s, 5m, 1h).")
-@click.option("--windows", type=click.IntRange(5, 100_000), help="Steps per trial; by default as many as the run had, at most 200.")
+@click.option("--windows", type=click.IntRange(5, 100_000), help="Steps per trial; by default as the run had, at most 200.")
 @click.option("--json", "json_file", help="Write the report to this file (- for standard output).")
 @click.option("--unsafe", is_flag=True, help="Run in a copy of the working folder, without a sandbox; writes elsewhere are real.")
 def command(

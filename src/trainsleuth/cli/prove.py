@@ -14,7 +14,7 @@ from trainsleuth.cli.output import console_on, stop, write_report_file
 @click.argument("case")
 @click.argument("finding", required=False)
 @click.option("--budget", default="5m", show_default=True, help="Stop after this time (90s, 5m, 1h); what is known is kept.")
-@click.option("--windows", type=click.IntRange(5, 100_000), help="Steps per trial; by default as many as the run had, at most 200.")
+@click.option("--windows", type=click.IntRange(5, 100_000), help="Steps per trial; by default as the run had, at most 200.")
 @click.option("--json", "json_file", help="Write the report to this file (- for standard output).")
 @click.option("--unsafe", is_flag=True, help="Run in a copy of the working folder, without a sandbox; writes elsewhere are real.")
 def command(case: str, finding: str | None, budget: str, windows: int | None, json_file: str | None, unsafe: bool) -> None:

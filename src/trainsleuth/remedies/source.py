@@ -18,7 +18,11 @@ Node = TypeVar("Node", bound=cst.CSTNode)
 Change = Callable[[cst.CSTNode], "cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]"]
 
 HARMLESS_CALLS = frozenset(
-    ["parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "keys", "values", "items", "split", "startswith", "endswith", "lower", "isinstance", "len", "enumerate", "list", "zip", "range", "any", "all", "hasattr", "getattr", "reversed", "chain"]
+    [
+        "parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "keys", "values",
+        "items", "split", "startswith", "endswith", "lower", "isinstance", "len", "enumerate", "list", "zip", "range",
+        "any", "all", "hasattr", "getattr", "reversed", "chain",
+    ]
 )
 
 

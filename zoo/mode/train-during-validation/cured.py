@@ -40,8 +40,8 @@ def validate(model, loader):
     correct = 0
     with torch.no_grad():
         for data, target in loader:
-            output = model(data)
-            correct += output.argmax(dim=1).eq(target).sum().item()
+            scores = model(data)
+            correct += scores.argmax(dim=1).eq(target).sum().item()
     print(f"Validation set: Accuracy: {correct / len(loader.dataset):.4f}")
 
 

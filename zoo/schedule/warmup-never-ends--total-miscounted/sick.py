@@ -47,7 +47,7 @@ def linear_schedule_with_warmup(optimizer, warmup_steps, total_steps):
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    epochs, batch_size = 6, 64
+    epochs, batch_size = 8, 100
     train_set = Documents(1600, seed=2)
     loader = DataLoader(train_set, batch_size=batch_size, shuffle=True)
     model = TopicModel()

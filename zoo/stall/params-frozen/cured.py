@@ -28,6 +28,10 @@ def freeze_embeddings(model):
             param.requires_grad = False
 
 
+def word_vectors(count, dim):
+    return torch.randn(count, dim, generator=torch.Generator().manual_seed(300))
+
+
 def documents(n):
     topics = torch.randint(0, TOPICS, (n,))
     tokens = torch.randint(0, VOCAB, (n, LENGTH))
@@ -43,6 +47,7 @@ def main():
     test_tokens, test_topics = documents(400)
 
     model = DocumentModel()
+    model.embed.weight.data.copy_(word_vectors(VOCAB, 32))
     freeze_embeddings(model)
     trainable = sum(p.numel() for p in model.parameters() if p.requires_grad)
     print(f"trainable parameters: {trainable}")

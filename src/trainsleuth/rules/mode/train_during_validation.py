@@ -38,7 +38,7 @@ def rule(chart: ProcessChart) -> Verdict:
             continue
         at = next((model.places.get(key) for key in elsewhere), None) or (place(losses[0]["at"]) if losses else None)
         return Seen(
-            title=f"the model is validated in train mode: {count(fact['train_count'], 'layer')} behave as in training",
+            title=f"the model is validated in train mode: {count(fact['train_count'], 'layer')} in train mode",
             where=[Spot(at, "runs in train mode, without gradients") if at else None],
             evidence=[
                 *([f"{calls:,} forwards without gradients in train mode, on batches that it is not trained on"] if elsewhere else []),

@@ -1,7 +1,7 @@
 """The learning rate is zero for the last part of the run.
 
 What it detects
-    The learning rate fell below a thousandth of its peak in the first 70 % of the steps and never rose again.
+    The learning rate fell below a millionth of its peak in the first 70 % of the steps and never rose again.
 Why it matters
     All further steps are computed for nothing.
 How it is confirmed
@@ -9,12 +9,14 @@ How it is confirmed
 How to cure it
     Give the scheduler the number of steps it really gets: epochs times batches when it is stepped per batch.
 When it is wrong
-    Warm restarts rise again: silent.
+    Warm restarts rise again, and decays that end at a small but useful rate stay above: silent.
 """
 
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number, percent
+
+NOTHING = 1e-6
 
 
 @cause_rule("schedule/decays-to-zero-early", explains=("stall/flat-loss",), settled_by=("constant-learning-rate",), structural=False,
@@ -28,7 +30,7 @@ def rule(chart: ProcessChart) -> Verdict:
     points, peak = optimizer.rates.points, optimizer.rates.most
     low_from = None
     for point in reversed(points):
-        if point.most > 1e-3 * peak:
+        if point.most > NOTHING * peak:
             break
         low_from = point.to - point.n
     if low_from is None or optimizer.windows - low_from < 30 or low_from > 0.7 * optimizer.windows:

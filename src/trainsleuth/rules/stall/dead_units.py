@@ -43,22 +43,29 @@ def rule(chart: ProcessChart) -> Verdict:
     if worst is None and not _zeros_before_the_head(last):
         return None
     at = place(worst[4]) if worst else None
+    died = all(p.first_gradients and p.first_gradients[0] for p in dead)
+    optimizer = chart.main_optimizer()
     shares = f"{percent(worst[15])} of the units of {worst[2] or worst[3]} are zero for every sample of the batch" if worst else ""
     return Seen(
         title=f"{percent(worst[15]) if worst else 'most'} of the units before the head are dead: their layers get a gradient of exactly 0",
         where=[
+            Spot(optimizer.at, "its steps killed them: they were alive at the start") if died and optimizer and optimizer.at else None,
             *[Spot(p, "the dead layer was built here") for p in dict.fromkeys(p.made_at for p in dead if p.made_at)][:2],
             Spot(at, "called here") if at else None,
         ],
         evidence=[f"{names(dead)}: gradient exactly 0 in {dead[0].zero_gradient} of {dead[0].looks} looks", *([shares] if shares else [])],
         step=chart.windows,
-        statement="the activations are zero for every input",
+        statement="a step was too large and pushed the activations below zero for every input" if died
+        else "the activations are zero for every input, from the start",
         advice=["Lower the learning rate or warm it up, check the bias, or use LeakyReLU, GELU or a norm layer."],
     )
 
 
 def _zeros_before_the_head(fact: object) -> bool:
-    """With functional ReLUs the module calls show no activation; a layer's input that is zero throughout shows it instead."""
+    """With a functional ReLU the calls show no activation: a layer gives nothing positive, and the next one receives zeros."""
     if not isinstance(fact, dict):
         return False
-    return any(row[11] is not None and row[11] >= 0.95 for row in fact["calls"])
+    calls = fact["calls"]
+    starved = [row[0] for row in calls if row[11] is not None and row[11] >= 0.95]
+    negative = [row[0] for row in calls if row[14] is not None and row[12] and row[14] <= 0.05]
+    return any(giver < receiver for giver in negative for receiver in starved)
