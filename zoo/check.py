@@ -1,9 +1,10 @@
 """Runs the zoo under TrainSleuth and prints what it said: every sick program, its cured twin, every healthy program.
 
-    python zoo/check.py [PATTERN…] [--jobs 2]
+    python zoo/check.py [PATTERN…] [--jobs 2] [--rewritten]
 
 A sick program passes when its rule is the first finding and names a guilty line; a cured or healthy one when nothing above a
-note is said. Ends with `N passed, N failed`.
+note is said. With --rewritten every sick program is also rewritten by machine (tests/rules/rewriting.py) so that it looks different
+and computes the same; it passes when the finding stays the same. Ends with `N passed, N failed`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 
 ZOO = Path(__file__).resolve().parent
 LIMIT = 180
+REWRITING = ZOO.parent / "tests" / "rules"
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ def observe(script: Path, folder: Path) -> tuple[dict[str, Any], float]:
     command = [sys.executable, "-m", "trainsleuth", "run", "--case", str(folder / "case"), "--quiet", "--json", str(report),
                "--", sys.executable, str(script)]  # fmt: skip
     began = time.monotonic()
-    subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT, check=False)
+    with open(folder / "printed.txt", "wb") as printed:
+        subprocess.run(command, cwd=folder, stdout=printed, stderr=subprocess.DEVNULL, timeout=LIMIT, check=False)
     return json.loads(report.read_text(encoding="utf-8")), time.monotonic() - began
 
 
@@ -74,16 +77,52 @@ def judge(specimen: Specimen, report: dict[str, Any]) -> tuple[bool, str]:
     return True, f"{first['severity']} at step {first['step']}: {first['title'][:80]}"
 
 
+def judge_rewritten(specimen: Specimen, folder: Path) -> tuple[bool, str]:
+    """Whether the program, disguised and with its model wrapped, prints the same and gets the finding of the original."""
+    from rewriting import disguise, what_differs, without_traceback, wrap
+
+    source = specimen.script.read_text(encoding="utf-8")
+    original, output = _observe_in(folder / "original", specimen.script)
+    words = []
+    for rewrite in (disguise, wrap):
+        rewritten = rewrite(source)
+        if not rewritten.applied:
+            continue
+        script = folder / f"{rewrite.__name__}.py"
+        script.write_text(rewritten.source, encoding="utf-8")
+        report, printed = _observe_in(folder / rewrite.__name__, script)
+        if without_traceback(printed) != without_traceback(output):
+            return False, f"{rewrite.__name__}: no longer the same program"
+        difference = what_differs(original["findings"], rewritten, report["findings"])
+        if difference is not None:
+            return False, f"{rewrite.__name__}: {difference}"
+        words.append(", ".join(rewritten.applied))
+    return True, "; ".join(words)
+
+
+def _observe_in(folder: Path, script: Path) -> tuple[dict[str, Any], str]:
+    folder.mkdir()
+    report, _ = observe(script, folder)
+    return report, (folder / "printed.txt").read_text(encoding="utf-8", errors="replace")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("patterns", nargs="*")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2)))
+    parser.add_argument("--rewritten", action="store_true", help="does the finding stay when a sick program is rewritten?")
     options = parser.parse_args()
     chosen = specimens(options.patterns)
+    if options.rewritten:
+        sys.path.insert(0, str(REWRITING))
+        chosen = [specimen for specimen in chosen if specimen.expected is not None]
 
     def one(specimen: Specimen) -> tuple[bool, str, float]:
         with tempfile.TemporaryDirectory(prefix="trainsleuth-zoo-") as folder:
             try:
+                if options.rewritten:
+                    began = time.monotonic()
+                    return *judge_rewritten(specimen, Path(folder)), time.monotonic() - began
                 report, seconds = observe(specimen.script, Path(folder))
             except (OSError, ValueError, subprocess.SubprocessError) as problem:
                 return False, f"could not be run: {problem}", 0.0

@@ -62,9 +62,18 @@ def begin() -> None:
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=forked)
 
-    def ended() -> None:
+    first = os.getpid()
+    gone = {"pid": 0}
+
+    def ended(*_: Any) -> None:
+        if gone["pid"] == os.getpid():
+            return
+        gone["pid"] = os.getpid()
         for last_words in facts.before_exit:
             last_words()
+        if facts.silent and os.getpid() != first:  # a data loader's worker, say: there may be thousands in a day
+            beat.remove()
+            return
         facts.write("exit")
         beat.tick(ENDED)
 
@@ -74,5 +83,13 @@ def begin() -> None:
         from _trainsleuth_inside import arrival
 
         arrival.torch_imported(torch, facts, beat)
+        _end_in_forked_children_too(ended)
 
     import_hooks.after_import("torch", torch_arrived)
+
+
+def _end_in_forked_children_too(ended: Any) -> None:
+    """A child that multiprocessing forks leaves by os._exit, past atexit; it has its own list of last things to do."""
+    from multiprocessing import util
+
+    util.register_after_fork(ended, lambda _: util.Finalize(None, ended, exitpriority=0))  # type: ignore[attr-defined]

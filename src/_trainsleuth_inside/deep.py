@@ -10,7 +10,9 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from _trainsleuth_inside import places
+from _trainsleuth_inside.aside import readable
 from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.standing import stands_for
 
 MOST_CALLS = 600
 MOST_CUTS = 200
@@ -28,7 +30,7 @@ class Call:
         self.module = module
         self.root = root
         self.at: Optional[places.Place] = None
-        self.node: Any = None
+        self.node: Optional[int] = None  # the graph's node that made its output, by number: to hold the node would hold the graph
         self.pointer = 0
         self.size = 0
         self.requires_grad = False
@@ -49,6 +51,7 @@ class DeepWindow:
         self._cost = 0.0
         self._finish = probe.guard(self._finish_call)
         self._start = probe.guard(self._start_call)
+        self._plainly = watch.plainly
 
     # -- one forward -----------------------------------------------------------------------------------------------
 
@@ -81,8 +84,8 @@ class DeepWindow:
         record.at = places.of_frame(sys._getframe(3))
         record.grad_on = self._torch.is_grad_enabled()
         if record.parent < 0 or module._parameters:
-            first = _first_tensor(self._torch, args)
-            record.numbers = [*self._numbers_of(first), *([None] * 4)]
+            with self._plainly():
+                record.numbers = [*self._numbers_of(_first_tensor(self._torch, args)), *([None] * 4)]
         self._cost += time.perf_counter() - began
         return record
 
@@ -90,16 +93,19 @@ class DeepWindow:
         began = time.perf_counter()
         tensor = _first_tensor(self._torch, result)
         if tensor is not None:
-            record.node = tensor.grad_fn
-            record.requires_grad = tensor.requires_grad
-            record.size = tensor.numel()
-            record.pointer = _pointer(tensor)
-            record.numbers = [*(record.numbers[:4] or [None] * 4), *self._numbers_of(tensor)]
+            with self._plainly():
+                record.node = _number_of(tensor.grad_fn)
+                record.requires_grad = tensor.requires_grad
+                record.size = tensor.numel()
+                record.pointer = _pointer(tensor)
+                record.numbers = [*(record.numbers[:4] or [None] * 4), *self._numbers_of(tensor)]
         self._cost += time.perf_counter() - began
 
     def _numbers_of(self, tensor: Any) -> List[Any]:
         """Size of the values, spread over the rows of the batch, share that is positive, share of columns zero in all rows."""
-        if tensor is None or not tensor.is_floating_point() or tensor.dim() < 2 or tensor.shape[0] < 2 or tensor.numel() == 0:
+        if tensor is None or not readable(tensor) or self._watch.late.busy():
+            return [None] * 4
+        if tensor.is_complex() or tensor.dim() < 2 or tensor.shape[0] < 2 or tensor.numel() == 0:
             return [None] * 4
         with self._torch.no_grad():
             flat = tensor.detach()[:ROWS].flatten(1)
@@ -113,7 +119,7 @@ class DeepWindow:
         tensor = self._torch.Tensor
         for name in ("detach", "item", "numpy", "tolist", "__array__"):
             original = getattr(tensor, name)
-            self._shadow(tensor, name, self._noting(name, original))
+            self._shadow(tensor, name, stands_for(original)(self._noting(name, original)))
         data = self._torch._C.TensorBase.data if hasattr(self._torch._C, "TensorBase") else tensor.data
         note = self._probe.guard(self._note_cut)
 
@@ -124,6 +130,7 @@ class DeepWindow:
         self._shadow(tensor, "data", property(get, lambda this, value: data.__set__(this, value)))
         enter = self._torch.no_grad.__enter__
 
+        @stands_for(enter)
         def __enter__(this: Any) -> Any:
             note("no_grad", None)
             return enter(this)
@@ -154,14 +161,16 @@ class DeepWindow:
     def _note_cut(self, name: str, tensor: Any) -> None:
         if len(self._cuts) >= MOST_CUTS:
             return
-        if tensor is not None and not (tensor.requires_grad and tensor.grad_fn is not None):
-            return
+        with self._plainly():
+            if tensor is not None and not (tensor.requires_grad and tensor.grad_fn is not None):
+                return
         if places.kind_of(sys._getframe(3).f_code.co_filename) == places.OURS:
             return
         at = places.of_frame(sys._getframe(3))
         source, size = -1, 0
         if tensor is not None:
-            size, pointer = tensor.numel(), _pointer(tensor)
+            with self._plainly():
+                size, pointer = tensor.numel(), _pointer(tensor)
             for call in reversed(self._calls):
                 if call.pointer and call.pointer == pointer:
                     source = call.order
@@ -179,7 +188,7 @@ class DeepWindow:
         numbers: List[Any] = []
         for call in self._calls:
             rows.append([call.order, call.parent, self._path(call), type(call.module).__name__, call.at, call.grad_on,
-                         call.requires_grad, call.node is not None and id(call.node) in nodes])  # fmt: skip
+                         call.requires_grad, call.node is not None and call.node in nodes])  # fmt: skip
             numbers += (call.numbers or [None] * 8)[:8]
         cuts, self._calls, self._cuts, self._stack = self._cuts, [], [], []
         watch = self._watch
@@ -224,8 +233,7 @@ class DeepWindow:
             for following, _ in node.next_functions:
                 if following is not None:
                     queue.append((following, user))
-        self._kept = seen
-        return set(seen), leaves, chain
+        return {node._sequence_nr() for node in seen.values()}, leaves, chain
 
     def _path(self, call: Call) -> str:
         record = self._watch.models.get(id(call.root))
@@ -235,6 +243,10 @@ class DeepWindow:
                     return str(path)
             return "?"
         return str(record.paths.get(id(call.module), "?"))
+
+
+def _number_of(node: Any) -> Optional[int]:
+    return None if node is None else node._sequence_nr()
 
 
 def _shape(node: Any) -> Optional[List[int]]:

@@ -9,9 +9,11 @@ import time
 from typing import Any, Callable, Dict, List, Optional
 
 SCHEMA = 1
-ROOM = 48 * 1024 * 1024  # a process's ordinary facts end here
-ROOM_FOR_LAST_WORDS = 2 * 1024 * 1024
-LAST_WORDS = frozenset({"crash", "exit", "probe_off", "windows", "stop"})
+ROOM = 40 << 20  # bytes of a process; of a large world each process has less
+LEAST_ROOM = 1 << 20
+RANKS_WITH_FULL_ROOM = 4
+LAST_WORDS = frozenset({"crash", "exit", "probe_off", "stop"})
+DETAIL = frozenset({"params", "deep", "loss_call", "metric", "calls"})  # may be thinned; the curves may not
 
 
 def plain(value: Any) -> Any:
@@ -30,7 +32,11 @@ def plain(value: Any) -> Any:
 
 
 class FactWriter:
-    """Appends facts of this process; made anew in a forked child."""
+    """Appends facts of this process; made anew in a forked child.
+
+    The room is kept by thinning: three quarters of it are for detail, of which every fact is written until half of that is
+    used, then every second until half of the rest is used, then every fourth, and so on: it gets rarer and never ends.
+    """
 
     def __init__(self, folder: str, header: Callable[[], Dict[str, Any]]) -> None:
         self._folder = folder
@@ -38,6 +44,9 @@ class FactWriter:
         self._file: Optional[int] = None
         self._pid = 0
         self._bytes = 0
+        self._room = ROOM
+        self._detail_bytes = 0
+        self._offered: Dict[str, int] = {}
         self._broken = False
         self._said: set[Any] = set()
         self.when_redirected: List[Callable[[], None]] = []
@@ -50,12 +59,27 @@ class FactWriter:
         try:
             if self._pid != os.getpid():
                 self._open()
-            if self._bytes > ROOM and (k not in LAST_WORDS or self._bytes > ROOM + ROOM_FOR_LAST_WORDS):
+            if not self._may_be_written(k):
                 return
             line = json.dumps(plain({"k": k, "t": time.time(), **fields}), separators=(",", ":")).encode() + b"\n"
-            self._bytes += os.write(self._file, line)  # type: ignore[arg-type]
+            written = os.write(self._file, line)  # type: ignore[arg-type]
+            self._bytes += written
+            if k in DETAIL:
+                self._detail_bytes += written
         except OSError:
             self._broken = True
+
+    def _may_be_written(self, k: str) -> bool:
+        if k in LAST_WORDS:
+            return True
+        if k not in DETAIL:
+            return self._bytes < self._room
+        room = 0.75 * self._room
+        if self._detail_bytes <= 0.5 * room:
+            return True
+        left = max(1.0, room - self._detail_bytes) / room
+        offered = self._offered[k] = self._offered.get(k, 0) + 1
+        return offered % (1 << int(-math.log2(left))) == 0
 
     def once(self, key: Any, k: str, /, **fields: Any) -> None:
         if key not in self._said:
@@ -66,8 +90,16 @@ class FactWriter:
         self._pid = os.getpid()
         name = f"{self._pid}-{time.time_ns() // 1000:x}.jsonl"
         self._file = os.open(os.path.join(self._folder, name), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        self._bytes = 0
-        self.write("process", schema=SCHEMA, **self._header())
+        self._bytes = self._detail_bytes = 0
+        header = self._header()
+        ranks = header.get("world") or 1
+        self._room = max(LEAST_ROOM, ROOM * RANKS_WITH_FULL_ROOM // max(RANKS_WITH_FULL_ROOM, ranks))
+        self.write("process", schema=SCHEMA, **header)
+
+    @property
+    def silent(self) -> bool:
+        """Whether this process has written nothing yet."""
+        return self._pid != os.getpid()
 
     def redirect(self, folder: str) -> None:
         self._folder = folder

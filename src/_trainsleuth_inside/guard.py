@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import Any, Callable, List
 
 from _trainsleuth_inside.facts import FactWriter
@@ -29,6 +30,8 @@ class Probe:
                 try:
                     return work(*args)
                 except Exception as problem:
+                    if _came_by_signal(problem):
+                        raise
                     self.fail(problem)
             return None
 
@@ -43,6 +46,17 @@ class Probe:
             line = at.tb_lineno
         where = os.path.basename(at.tb_frame.f_code.co_filename) if at is not None else "?"
         self._facts.write("probe_off", probe=self.name, why=f"{type(problem).__name__}: {problem} ({where}:{line})"[:300])
+
+
+def _came_by_signal(problem: BaseException) -> bool:
+    """Whether one of the program's signal handlers raised it (a time limit, say): it hit us by chance and is not ours to keep."""
+    handlers = {getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()}
+    at = problem.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code in handlers:
+            return True
+        at = at.tb_next
+    return False
 
 
 def _raise(*_: Any) -> None:

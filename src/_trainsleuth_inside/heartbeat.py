@@ -29,7 +29,7 @@ class Heartbeat:
         self._page = None
         self._started = time.time()
         self._pid = os.getpid()
-        path = os.path.join(self._folder, f"{self._pid}-{time.time_ns() // 1000:x}.beat")
+        self._path = path = os.path.join(self._folder, f"{self._pid}-{time.time_ns() // 1000:x}.beat")
         handle = -1
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -44,6 +44,14 @@ class Heartbeat:
             if handle >= 0:
                 os.close(handle)
         self.tick(STARTING)
+
+    def remove(self) -> None:
+        """Take the page away: the process has ended well and nothing is to be learnt from it."""
+        self._page = None
+        try:
+            os.unlink(self._path)
+        except OSError:
+            pass
 
     def redirect(self, folder: str) -> None:
         self._folder = folder

@@ -46,7 +46,10 @@ def _call_back_after(loader: Any, name: str) -> None:
             pass
         execute(module)
         for callback in _waiting.pop(name, []):
-            callback(module)
+            try:
+                callback(module)
+            except Exception:  # the program's import has succeeded; ours is the failure
+                pass
 
     try:
         loader.exec_module = exec_module

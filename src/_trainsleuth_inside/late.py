@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Callable, Deque, List, Tuple
 
+from _trainsleuth_inside.aside import busy_of
+
 MOST_WAITING = 256
 
 
 class LateValues:
     def __init__(self, torch: Any) -> None:
         self._torch = torch
+        self.busy = busy_of(torch)
         self._waiting: Deque[Tuple[Any, Any, Callable[[List[float]], None]]] = deque()
 
     def read(self, tensor: Any, then: Callable[[List[float]], None]) -> None:
@@ -43,7 +46,3 @@ class LateValues:
             then(pinned.tolist())
         self._waiting.clear()
 
-    def busy(self) -> bool:
-        """True while a CUDA graph is being captured: then nothing may be launched or read."""
-        cuda = self._torch.cuda
-        return bool(cuda.is_initialized() and cuda.is_current_stream_capturing())

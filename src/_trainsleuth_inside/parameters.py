@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
+from _trainsleuth_inside.aside import readable
 from _trainsleuth_inside.places import Place
 
 MOST_ROWS = 4000
@@ -48,8 +49,9 @@ class ParameterBook:
                 break
             record = self.record(parameter)
             dtype = str(parameter.dtype).replace("torch.", "")
+            shape = [] if lazy(parameter) else list(parameter.shape)
             rows.append(
-                [record.number, name, list(parameter.shape), dtype, bool(parameter.requires_grad), record.frozen_at]
+                [record.number, name, shape, dtype, bool(parameter.requires_grad), record.frozen_at]
             )
         return rows
 
@@ -81,4 +83,9 @@ def _few(parameter: Any) -> Any:
 
 def _unreadable(parameter: Any) -> bool:
     """Values on a device would make the program wait; those of a meta or lazy tensor do not exist."""
-    return parameter.device.type != "cpu" or parameter.numel() == 0 or type(parameter).__name__.startswith("Uninitialized")
+    return lazy(parameter) or not readable(parameter) or parameter.device.type != "cpu" or parameter.numel() == 0
+
+
+def lazy(parameter: Any) -> bool:
+    """A parameter of a lazy module that has no shape yet."""
+    return type(parameter).__name__ == "UninitializedParameter"

@@ -59,6 +59,19 @@ def of_frame(frame: Optional[FrameType]) -> Optional[Place]:
     return None if fallback is None else _place(fallback)
 
 
+def around(skip: int = 1) -> Optional[Place]:
+    """The user's line that called the function whose line `caller` gives: who asked a helper of theirs to do it."""
+    frame: Optional[FrameType] = sys._getframe(skip + 1)
+    inner: Optional[FrameType] = None
+    while frame is not None:
+        if kind_of(frame.f_code.co_filename) == USER:
+            if inner is not None:
+                return _place(frame)
+            inner = frame
+        frame = frame.f_back
+    return None
+
+
 def _worth_naming(code: CodeType) -> bool:
     name = code.co_filename
     return not name.startswith("<") and not name.endswith(("runpy.py", "threading.py"))
@@ -66,6 +79,20 @@ def _worth_naming(code: CodeType) -> bool:
 
 def _place(frame: FrameType) -> Place:
     return (os.path.abspath(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
+
+
+def without_us(traceback: Any) -> Any:
+    """The traceback with our own frames taken out: what the program prints is what it prints without us."""
+    while traceback is not None and kind_of(traceback.tb_frame.f_code.co_filename) == OURS:
+        traceback = traceback.tb_next
+    at = traceback
+    while at is not None:
+        following = at.tb_next
+        while following is not None and kind_of(following.tb_frame.f_code.co_filename) == OURS:
+            following = following.tb_next
+        at.tb_next = following
+        at = following
+    return traceback
 
 
 def user_frames(traceback: Any) -> List[Place]:

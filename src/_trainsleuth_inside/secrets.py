@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from typing import List, Sequence
 
-_NAMES = re.compile(r"(?i)(pass(word|wd)?|secret|token|api[-_]?key|access[-_]?key|credential|auth)")
+_NAMES = re.compile(
+    r"(?i)(?:^|[-_.])(?:pass(?:word|wd|phrase)?|pwd|secrets?|token|credentials?|auth|(?:api|access|secret|private)[-_]?key)+(?:$|[-_.])"
+)
 _VALUES = re.compile(r"\b(sk-[A-Za-z0-9_-]{12,}|hf_[A-Za-z0-9]{12,}|gh[pousr]_[A-Za-z0-9]{12,}|AKIA[0-9A-Z]{12,}|[0-9a-f]{40})\b")
+_IN_ADDRESS = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 HIDDEN = "***"
 
 
@@ -20,11 +24,15 @@ def without_secrets(words: Sequence[str]) -> List[str]:
             hide_next = False
             continue
         hide_next = False
-        name, equals, value = word.partition("=")
-        if _NAMES.search(name) and (name.startswith("-") or equals) and not name.endswith(".py"):
+        name, equals, _ = word.partition("=")
+        if _sounds_secret(name) and (name.startswith("-") or equals):
             if equals:
                 clean.append(f"{name}={HIDDEN}")
                 continue
             hide_next = True
-        clean.append(_VALUES.sub(HIDDEN, word))
+        clean.append(_IN_ADDRESS.sub(rf"\1{HIDDEN}@", _VALUES.sub(HIDDEN, word)))
     return clean
+
+
+def _sounds_secret(name: str) -> bool:
+    return not name.endswith(".py") and _NAMES.search(_HUMP.sub("_", name)) is not None

@@ -6,6 +6,7 @@ import os
 import time
 from typing import Any, Callable, Dict, List, Optional
 
+from _trainsleuth_inside.aside import aside_of
 from _trainsleuth_inside.facts import FactWriter
 from _trainsleuth_inside.governor import Period, Share
 from _trainsleuth_inside.heartbeat import OUTSIDE, Heartbeat
@@ -27,6 +28,8 @@ class Watch:
         self.facts = facts
         self.beat = beat
         self.late = LateValues(torch)
+        self.aside = aside_of(torch)
+        self.plainly = torch._C.DisableTorchFunction  # within it, no code of a tensor subclass or of a mode is run
         self.period = Period()
         self.numbers = Share(budget / 2)  # norms of gradients, weights and updates; values at the loss
         self.depth = Share(budget / 4, densest=8)  # every module call of a window, and a walk through its graph

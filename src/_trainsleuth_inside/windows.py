@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, Dict, List, Optional
 
+from _trainsleuth_inside.aside import readable
 from _trainsleuth_inside.places import Place
 
 
@@ -99,7 +100,7 @@ class OptimizerRecord:
     def before_step(self) -> None:
         self.in_step = True
         grad = self._sentinel_grad()
-        if self.pending and grad is not None and self._was_replaced(grad):
+        if grad is not None and (self._was_replaced(grad) if self.pending else grad is not self._grad):
             self._row_surgery += 1
             for backward in (*self._dropped, *self._dropped_before, *self.pending):
                 backward.used = True
@@ -179,7 +180,9 @@ class OptimizerRecord:
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 grad = parameter.grad
-                if grad is not None and not grad.is_sparse and (best is None or parameter.numel() < best.numel()):
+                if grad is None or grad.is_sparse or not readable(grad):
+                    continue
+                if best is None or parameter.numel() < best.numel():
                     best = parameter
         if best is not None:
             self._sentinel = weakref.ref(best)

@@ -379,9 +379,7 @@ def _bound_names(tree: ast.Module) -> set[str]:
             found.add(node.id)
         elif isinstance(node, ast.arg):
             found.add(node.arg)
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found.add(node.name)
-        elif isinstance(node, ast.ExceptHandler) and node.name:
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)) or (isinstance(node, ast.ExceptHandler) and node.name):
             found.add(node.name)
     return {name for name in found if not name.startswith("_") and name != "self"}
 
@@ -440,7 +438,7 @@ def _attributes_to_keep(tree: ast.Module) -> set[str]:
 def _library_attributes() -> frozenset[str]:
     import torch
 
-    found: set[str] = set(dir(str) + dir(list) + dir(dict) + dir(torch) + dir(torch.nn) + dir(torch.nn.functional) + ["shape", "args"])
+    found = {name for each in (str, list, dict, torch, torch.nn, torch.nn.functional) for name in dir(each)}
     data = torch.utils.data
     classes = [torch.Tensor, torch.Generator, data.DataLoader, data.Dataset, data.TensorDataset, data.Subset, data.Sampler,
                torch.optim.Optimizer, torch.amp.GradScaler]  # fmt: skip
@@ -504,22 +502,30 @@ class _WrapModels(ast.NodeTransformer):
 # -- is it still the same finding? -------------------------------------------------------------------------------------
 
 
-def guilty_lines(source: str, guilty: Iterable[str]) -> set[int]:
-    wanted = {" ".join(code.split()) for code in guilty}
-    return {number for number, line in enumerate(source.splitlines(), 1) if " ".join(line.split()) in wanted}
+def without_traceback(output: str) -> str:
+    """What a program printed; of a traceback, which shows file names and lines, only the last line."""
+    text, found, trace = output.partition("Traceback (most recent call last)")
+    return text + trace.strip().splitlines()[-1] if found else text
 
 
-def what_differs(source: str, rewritten: Rewritten, expected: dict[str, Any], findings: list[dict[str, Any]]) -> str | None:
-    """Why the findings about the rewritten program are not those the original is known for; None if they are."""
-    if not findings:
-        return "nothing found"
-    first = findings[0]
-    if first["rule"] != expected["rule"]:
-        return f"first is {first['rule']}; all: {', '.join(finding['rule'] for finding in findings)}"
-    if rewritten.applied == ("model_wrapped",):
+def what_differs(original: list[dict[str, Any]], rewritten: Rewritten, findings: list[dict[str, Any]]) -> str | None:
+    """How the first finding about the rewritten program differs from the first about the original; None if it does not.
+
+    Of a wrapped model only the rule is compared: there the wrapper's own lines may rightly be named.
+    """
+    if not original or not findings:
+        return None if not original and not findings else f"first is {_rule(findings)}, of the original {_rule(original)}"
+    before, now = original[0], findings[0]
+    if before["rule"] != now["rule"]:
+        return f"first is {now['rule']}, of the original {before['rule']}"
+    lines = {where["line"] for where in before["where"]}
+    if "model_wrapped" in rewritten.applied or any(rewritten.stands_for(where["line"], lines) for where in now["where"]):
         return None
-    guilty = guilty_lines(source, expected["guilty"])
-    if any(rewritten.stands_for(where["line"], guilty) for where in first["where"]):
+    if not lines and not now["where"]:
         return None
-    named = [(where["line"], where["code"].strip(), sorted(rewritten.origins.get(where["line"], ()))) for where in first["where"]]
-    return f"names {named}, which stand for none of the lines {sorted(guilty)}"
+    named = [(where["line"], where["code"].strip()) for where in now["where"]]
+    return f"names {named}, which stand for none of the original's lines {sorted(lines)}"
+
+
+def _rule(findings: list[dict[str, Any]]) -> str:
+    return findings[0]["rule"] if findings else "nothing"

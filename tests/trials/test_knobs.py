@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from trainsleuth.trials.knobs import KNOBS
 from trainsleuth.trials.measure import measure
 from trainsleuth.trials.sandbox import Ended
 from trainsleuth.trials.trial import Outcome, Setting, Trial
+from watching import ForkServer
 
 INJECT = Path(_trainsleuth_inside.__file__).parent / "inject"
 HEAD = """
@@ -29,26 +28,26 @@ y = (x.sum(1) > 0).long()
 """
 
 
-def run(folder: Path, source: str, *settings: Setting) -> tuple[Outcome, str, list[dict[str, Any]]]:
-    """Run a program with knobs, without the sandbox; its outcome, what it printed, and the facts of the knobs."""
-    folder.mkdir()
-    script = folder / "program.py"
-    script.write_text(HEAD + textwrap.dedent(source))
-    for part in ("facts", "beats"):
-        (folder / part).mkdir()
-    knobs = [{"knob": "every-window"}, *({"knob": s.knob, "options": dict(s.options)} for s in settings)]
-    environment = {
-        **os.environ, "PYTHONPATH": str(INJECT), "TRAINSLEUTH_CASE": str(folder), "TRAINSLEUTH_BUDGET": "0.2",
-        "TRAINSLEUTH_KNOBS": json.dumps(knobs),
-    }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, str(script)], env=environment, cwd=folder, capture_output=True, text=True, timeout=60, check=False
-    )
-    trial = Trial("knob", "knob", settings, 0, "")
-    facts = [json.loads(line) for path in (folder / "facts").glob("*.jsonl") for line in path.read_text().splitlines()]
-    assert done.returncode == 0, done.stderr
-    assert [fact for fact in facts if fact["k"] in ("knob_failed", "probe_off")] == []
-    return measure(trial, folder, Ended("exit", done.returncode, 1.0)), done.stdout, facts
+Run = Callable[..., tuple[Outcome, str, list[dict[str, Any]]]]
+
+
+@pytest.fixture
+def run(server: ForkServer) -> Run:
+    """Run a program with knobs, without the sandbox; its outcome, what it printed, and its facts."""
+
+    def turned(folder: Path, source: str, *settings: Setting) -> tuple[Outcome, str, list[dict[str, Any]]]:
+        folder.mkdir()
+        script = folder / "program.py"
+        script.write_text(HEAD + textwrap.dedent(source))
+        knobs = [{"knob": "every-window"}, *({"knob": s.knob, "options": dict(s.options)} for s in settings)]
+        seen = server.run(Path(__file__).with_name("turned.py"), folder / "case", [json.dumps(knobs), str(script)], cwd=folder)
+        facts = [json.loads(line) for path in seen.folder.glob("facts/*.jsonl") for line in path.read_text().splitlines()]
+        assert seen.code == 0, seen.output
+        assert [fact for fact in facts if fact["k"] in ("knob_failed", "probe_off")] == []
+        trial = Trial("knob", "knob", settings, 0, "")
+        return measure(trial, seen.folder, Ended("exit", seen.code, 1.0)), seen.output, facts
+
+    return turned
 
 
 def line_of(source: str, text: str) -> int:
@@ -70,11 +69,12 @@ both = nn.Sequential(model, head)
 for step in range(30):
     loss = nn.functional.cross_entropy(both(x), y)
     opt.zero_grad(); loss.backward(); opt.step()
-print(head.weight.requires_grad, all(p.requires_grad for p in model.parameters()), sum(len(g["params"]) for g in opt.param_groups))
+held = sum(len(group["params"]) for group in opt.param_groups)
+print(head.weight.requires_grad, all(p.requires_grad for p in model.parameters()), held)
 """
 
 
-def test_unfreeze_undoes_the_named_line_and_no_other(tmp_path: Path) -> None:
+def test_unfreeze_undoes_the_named_line_and_no_other(tmp_path: Path, run: Run) -> None:
     where = at(tmp_path / "a", FROZEN, "p.requires_grad = False")
     outcome, printed, _ = run(tmp_path / "a", FROZEN, Setting("unfreeze", {"at": where}))
     assert printed.split() == ["False", "True", "5"]
@@ -82,13 +82,14 @@ def test_unfreeze_undoes_the_named_line_and_no_other(tmp_path: Path) -> None:
     assert outcome.mechanism["stall/params-frozen"] == pytest.approx(180 / 184, abs=0.01)
 
 
-def test_unfreeze_without_a_line_undoes_all_that_the_user_froze_also_at_birth(tmp_path: Path) -> None:
-    source = FROZEN.replace("head = nn.Linear(2, 2)", "head = nn.Linear(2, 2)\nhead.bias = nn.Parameter(torch.zeros(2), requires_grad=False)")
+def test_unfreeze_without_a_line_undoes_all_that_the_user_froze_also_at_birth(tmp_path: Path, run: Run) -> None:
+    born_frozen = "head = nn.Linear(2, 2)\nhead.bias = nn.Parameter(torch.zeros(2), requires_grad=False)"
+    source = FROZEN.replace("head = nn.Linear(2, 2)", born_frozen)
     _, printed, _ = run(tmp_path / "a", source, Setting("unfreeze", {"at": []}))
     assert printed.split() == ["True", "True", "6"]
 
 
-def test_a_knob_that_finds_nothing_to_change_is_not_applicable(tmp_path: Path) -> None:
+def test_a_knob_that_finds_nothing_to_change_is_not_applicable(tmp_path: Path, run: Run) -> None:
     outcome, _, _ = run(tmp_path / "a", FROZEN, Setting("unfreeze", {"at": [["/elsewhere.py", 1]]}))
     assert outcome.kind == "not applicable"
     assert not outcome.acted
@@ -106,7 +107,7 @@ print(bool((model[2].weight != before).any()), len(opt.param_groups))
 """
 
 
-def test_optimizer_owns_all_adopts_orphans_and_schedulers_go_on(tmp_path: Path) -> None:
+def test_optimizer_owns_all_adopts_orphans_and_schedulers_go_on(tmp_path: Path, run: Run) -> None:
     control, printed, _ = run(tmp_path / "control", ORPHANS)
     assert printed.split() == ["False", "1"]
     assert control.mechanism["stall/params-not-in-optimizer"] == 34
@@ -138,7 +139,9 @@ for step in range(32):
         ("if (step + 1) % 4 == 0: opt.zero_grad()", False),
     ],
 )
-def test_clear_only_after_step_keeps_every_micro_batch_and_still_clears(tmp_path: Path, clear: str, by_hand: bool) -> None:
+def test_clear_only_after_step_keeps_every_micro_batch_and_still_clears(
+    tmp_path: Path, run: Run, clear: str, by_hand: bool
+) -> None:
     source = DISCARDED.format(clear=clear) + "\nprint(float(model.bias.grad.abs().sum()) < 1.0)\n"
     where = at(tmp_path / "turned", source, clear)
     outcome, _, facts = run(tmp_path / "turned", source, Setting("clear-only-after-step", {"at": where, "by_hand": by_hand}))
@@ -161,7 +164,7 @@ print(model[1].num_batches_tracked.item())
 """
 
 
-def test_train_mode_wakes_the_model_for_training_forwards_only(tmp_path: Path) -> None:
+def test_train_mode_wakes_the_model_for_training_forwards_only(tmp_path: Path, run: Run) -> None:
     control, printed, _ = run(tmp_path / "control", ASLEEP)
     assert printed.split() == ["0"]
     assert control.mechanism["mode/eval-during-training"] == 2
@@ -178,7 +181,7 @@ print(random.random(), np.random.rand(), np.random.default_rng(4).random(), torc
 """
 
 
-def test_another_seed_changes_every_source_of_chance_and_nothing_changes_none(tmp_path: Path) -> None:
+def test_another_seed_changes_every_source_of_chance_and_nothing_changes_none(tmp_path: Path, run: Run) -> None:
     _, plain, _ = run(tmp_path / "plain", SEEDED)
     _, same, _ = run(tmp_path / "same", SEEDED, Setting("nothing"))
     _, other, _ = run(tmp_path / "other", SEEDED, Setting("seed", {"offset": 1000}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -171,3 +172,22 @@ def test_a_refusal_says_what_unsafe_would_do() -> None:
     assert "unshare is not permitted" in text
     assert "--unsafe" in text
     assert "copy of the working folder" in text
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to give up being able to mount")
+def test_without_the_right_to_mount_a_user_namespace_does_the_same(project: Path, tmp_path: Path) -> None:
+    powerless = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"]
+    writes = f"echo changed > data.txt; cat data.txt; echo x > {tmp_path}/beside; echo x > {tmp_path}/kept/real; exit 4"
+    source = (
+        "import sys; sys.path[:0] = {path!r}; from pathlib import Path; from trainsleuth.trials import sandbox;"
+        "print(sandbox.available());"
+        "print(sandbox.run(sandbox.Job(['/bin/sh', '-c', {writes!r}], Path({project!r}), Path({kept!r}), 20)).code)"
+    ).format(path=sys.path, writes=writes, project=str(project), kept=str(tmp_path / "kept"))
+    done = subprocess.run([*powerless, *python(source)], capture_output=True, text=True, timeout=60, check=True)
+    if done.stdout.splitlines()[0] != "None":
+        pytest.skip(done.stdout)
+    assert done.stdout.splitlines()[1] == "4"
+    assert (tmp_path / "kept" / "output.txt").read_text() == "changed\n"
+    assert (project / "data.txt").read_text() == "as it was\n"
+    assert not (tmp_path / "beside").exists()
+    assert (tmp_path / "kept" / "real").exists()

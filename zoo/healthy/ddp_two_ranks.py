@@ -19,7 +19,7 @@ def free_port():
 
 def make_dataset():
     g = torch.Generator().manual_seed(0)
-    centers = torch.randn(5, 16, generator=g)
+    centers = 0.7 * torch.randn(5, 16, generator=g)
     y = torch.randint(0, 5, (2000,), generator=g)
     return TensorDataset(centers[y] + torch.randn(2000, 16, generator=g), y)
 
@@ -35,7 +35,7 @@ def worker(rank, world_size, port):
     model = DDP(nn.Sequential(nn.Linear(16, 48), nn.ReLU(), nn.Linear(48, 5)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 
-    for epoch in range(6):
+    for epoch in range(5):
         sampler.set_epoch(epoch)
         total = torch.zeros(1)
         for x, y in loader:

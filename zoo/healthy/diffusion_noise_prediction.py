@@ -5,13 +5,13 @@ import math
 import torch
 import torch.nn as nn
 
-T = 40
-betas = torch.linspace(1e-3, 0.2, T)
+T = 20
+betas = torch.linspace(1e-3, 0.35, T)
 alpha_bar = torch.cumprod(1 - betas, 0)
 
 
 class Denoiser(nn.Module):
-    def __init__(self, width=96):
+    def __init__(self, width=64):
         super().__init__()
         self.net = nn.Sequential(nn.Linear(2 + 8, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, 2))
 
@@ -41,7 +41,7 @@ def main():
     torch.manual_seed(0)
     model = Denoiser()
     ema = copy.deepcopy(model).requires_grad_(False)
-    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     running = []
     for step in range(1, 1001):
         x0, t, noise = circle(128), torch.randint(0, T, (128,)), torch.randn(128, 2)
@@ -52,7 +52,7 @@ def main():
         optimizer.step()
         with torch.no_grad():
             for e, p in zip(ema.parameters(), model.parameters()):
-                e.lerp_(p, 0.01)
+                e.lerp_(p, 0.02)
         running.append(loss.item())
         if step % 100 == 0:
             off = (sample(ema, 500).norm(dim=1) - 1.2).abs().mean().item()

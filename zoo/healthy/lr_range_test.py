@@ -45,7 +45,7 @@ def main():
     model = nn.Sequential(nn.Linear(14, 64), nn.ReLU(), nn.Linear(64, 6))
     loss_fn = nn.CrossEntropyLoss()
     lr = lr_find(model, loss_fn, data)
-    opt = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9)
+    opt = torch.optim.SGD(model.parameters(), lr=lr)
     for step in range(700):
         x, y = data()
         loss = loss_fn(model(x), y)

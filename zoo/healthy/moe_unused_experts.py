@@ -44,10 +44,10 @@ def main():
     y = sign * x[:, 1:2] + torch.where(x[:, 2:3] > 0, x[:, 3:4], -x[:, 4:5])
 
     model = Model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=8e-3)
     silent = torch.zeros(6, dtype=torch.long)
     for step in range(450):
-        idx = torch.randint(0, 3500, (16,))
+        idx = torch.randint(0, 3500, (24,))
         pred, balance = model(x[idx])
         loss = F.mse_loss(pred, y[idx]) + 0.01 * balance
         optimizer.zero_grad()

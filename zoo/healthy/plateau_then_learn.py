@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 
 class SmallInitMLP(nn.Module):
-    def __init__(self, std=0.006):
+    def __init__(self, std=0.003):
         super().__init__()
         self.fc1 = nn.Linear(16, 64)
         self.fc2 = nn.Linear(64, 64)
@@ -28,15 +28,15 @@ def main():
     x = centers[y] + 0.8 * torch.randn(4000, 16)
 
     model = SmallInitMLP()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.03, momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.04, momentum=0.9)
     print(f"ln 5 = {math.log(5):.4f}")
-    for step in range(700):
+    for step in range(600):
         idx = torch.randint(0, 3500, (64,))
         loss = F.cross_entropy(model(x[idx]), y[idx])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step % 20 == 0 or step == 699:
+        if step % 20 == 0 or step == 599:
             print(f"step {step:4d}: loss = {loss.item():.4f}")
     with torch.no_grad():
         print(f"test accuracy {(model(x[3500:]).argmax(1) == y[3500:]).float().mean():.3f}")

@@ -1,4 +1,4 @@
-"""ReduceLROnPlateau takes the rate down to 1e-6 at the end and early stopping ends a run that has converged."""
+"""ReduceLROnPlateau takes the rate down a thousandfold at the end, and early stopping ends a run that has converged."""
 import torch
 import torch.nn as nn
 from torch.utils.data import DataLoader, TensorDataset

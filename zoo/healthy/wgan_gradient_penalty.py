@@ -1,11 +1,11 @@
-"""WGAN-GP: critic losses are negative and unbounded, the penalty needs a second derivative, five critic steps per generator step."""
+"""WGAN-GP: critic losses are negative and unbounded, the penalty needs a second derivative, four critic steps per generator step."""
 import torch
 import torch.nn as nn
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
 
-LAMBDA, CRITIC_ITERS, BATCH, NOISE = 5.0, 5, 64, 4
+LAMBDA, CRITIC_ITERS, BATCH, NOISE = 1.0, 4, 64, 4
 
 
 def inf_train_gen():
@@ -27,8 +27,8 @@ def calc_gradient_penalty(netD, real, fake):
 
 def main():
     netG, netD = mlp(NOISE, 2), mlp(2, 1)
-    optimizerD = torch.optim.Adam(netD.parameters(), lr=1e-3, betas=(0.5, 0.9))
-    optimizerG = torch.optim.Adam(netG.parameters(), lr=1e-3, betas=(0.5, 0.9))
+    optimizerD = torch.optim.Adam(netD.parameters(), lr=2e-3, betas=(0.0, 0.9))
+    optimizerG = torch.optim.Adam(netG.parameters(), lr=4e-4, betas=(0.0, 0.9))
     data = inf_train_gen()
 
     for iteration in range(250):

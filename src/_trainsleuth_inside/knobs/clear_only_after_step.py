@@ -43,7 +43,7 @@ def turn(watch: Any, at: Sequence[Sequence[Any]] = (), by_hand: bool = False) ->
     torch.optim.Optimizer.zero_grad = put_off(optimizer_clears, True)
     torch.nn.Module.zero_grad = put_off(module_clears, False)
     if by_hand:
-        _keep_from_clearing_by_hand(torch, lambda: called_from(wanted, 3), waiting, acted)
+        _keep_from_clearing_by_hand(watch, lambda: called_from(wanted, 3), waiting, acted)
 
     def after_step(optimizer: Any, *_: Any) -> None:
         if id(optimizer) in owing:
@@ -53,7 +53,8 @@ def turn(watch: Any, at: Sequence[Sequence[Any]] = (), by_hand: bool = False) ->
     importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(after_step)
 
 
-def _keep_from_clearing_by_hand(torch: Any, place_of: Callable[[], Any], waiting: Callable[[], bool], acted: Any) -> None:
+def _keep_from_clearing_by_hand(watch: Any, place_of: Callable[[], Any], waiting: Callable[[], bool], acted: Any) -> None:
+    torch = watch.torch
     attribute = torch._C.TensorBase.grad
     zero = torch.Tensor.zero_
 
@@ -66,7 +67,7 @@ def _keep_from_clearing_by_hand(torch: Any, place_of: Callable[[], Any], waiting
 
     def zero_(this: Any) -> Any:
         place = None if this.requires_grad else place_of()
-        if place is not None and waiting():
+        if place is not None and any(p.grad is this for p in watch.owned_parameters()) and waiting():
             acted(at=place)
             return this
         return zero(this)

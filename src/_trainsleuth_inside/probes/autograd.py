@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import weakref
 from typing import Any, Optional
 
 from _trainsleuth_inside import places
+from _trainsleuth_inside.aside import readable
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.heartbeat import BACKWARD, OUTSIDE
+from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 from _trainsleuth_inside.windows import Backward
 
 
 def install(watch: Watch, probe: Probe) -> None:
     torch = watch.torch
-    compiling = torch.compiler.is_compiling
+    aside = watch.aside
     original = torch.autograd.backward
     running = {"inside": False}
 
-    @functools.wraps(original)
+    @stands_for(original)
     def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-        if compiling() or running["inside"] or not probe.on:
+        if aside() or running["inside"] or not probe.on:
             return original(tensors, *args, **kwargs)
         running["inside"] = True
         try:
@@ -37,35 +38,39 @@ def install(watch: Watch, probe: Probe) -> None:
     def before(tensors: Any) -> Optional[places.Place]:
         at = places.of_frame(sys._getframe(3))
         watch.beat.tick(BACKWARD)
-        for record in watch.optimizers.values():
-            record.before_backward()
-        if watch.deep and watch.deep_window is not None:
-            loss = _single(torch, tensors)
-            if loss is not None and not watch.late.busy():
-                watch.deep_window.before_backward(loss, at)
+        with watch.plainly():
+            for record in watch.optimizers.values():
+                record.before_backward()
+            if watch.deep_window is not None:
+                loss = _single(torch, tensors)
+                if watch.deep and loss is not None and not watch.late.busy():
+                    watch.deep_window.before_backward(loss, at)
+                else:
+                    watch.deep_window.drop()
         return at
 
     @probe.guard
     def after(tensors: Any, at: Optional[places.Place]) -> None:
         watch.beat.tick(OUTSIDE)
         made = Backward(at)
-        for record in watch.optimizers.values():
-            record.after_backward(made)
-            if record.suspicious and not made.fed_inputs:
-                made.fed_inputs = _fed_its_inputs(torch, watch)
-        loss = _single(torch, tensors)
-        if loss is not None and loss.numel() != 1:
-            loss = None
-        watch.backward_ended(at, watch.before_scaling(loss))
+        with watch.plainly():
+            for record in watch.optimizers.values():
+                record.after_backward(made)
+                if record.suspicious and not made.fed_inputs:
+                    made.fed_inputs = _fed_its_inputs(torch, watch)
+            loss = _single(torch, tensors)
+            if loss is not None and not (loss.numel() == 1 and readable(loss)):
+                loss = None
+            watch.backward_ended(at, watch.before_scaling(loss))
 
     torch.autograd.backward = backward
 
     grad = torch.autograd.grad
 
-    @functools.wraps(grad)
+    @stands_for(grad)
     def grad_watched(*args: Any, **kwargs: Any) -> Any:
         result = grad(*args, **kwargs)
-        if not compiling():
+        if not aside():
             counted()
         return result
 
@@ -89,9 +94,10 @@ def _fed_its_inputs(torch: Any, watch: Watch) -> bool:
     """Whether the model's own arguments got a gradient: an attack or a saliency map, whose other gradients are waste."""
     if watch.last_call is None:
         return False
+    arguments = (reference() for reference in watch.last_call[2])
     return any(
-        isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad and not isinstance(value, torch.nn.Parameter)
-        for value in watch.last_call[2]
+        value is not None and value.is_leaf and value.requires_grad and not isinstance(value, torch.nn.Parameter)
+        for value in arguments
     )
 
 

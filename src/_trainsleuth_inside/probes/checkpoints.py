@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.import_hooks import after_import
+from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 
 
@@ -22,7 +22,7 @@ def install(watch: Watch, probe: Probe) -> None:
         if original is None:
             return
 
-        @functools.wraps(original)
+        @stands_for(original)
         def reading(*args: Any, **kwargs: Any) -> Any:
             read(how)
             return original(*args, **kwargs)

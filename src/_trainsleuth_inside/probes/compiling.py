@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 
 
@@ -14,7 +14,7 @@ def install(watch: Watch, probe: Probe) -> None:
     torch = watch.torch
     original = torch.compile
 
-    @functools.wraps(original)
+    @stands_for(original)
     def compile(*args: Any, **kwargs: Any) -> Any:
         noticed()
         return original(*args, **kwargs)
@@ -31,7 +31,7 @@ def install(watch: Watch, probe: Probe) -> None:
     module_compile = getattr(torch.nn.Module, "compile", None)
     if module_compile is not None:
 
-        @functools.wraps(module_compile)
+        @stands_for(module_compile)
         def compile_module(self: Any, *args: Any, **kwargs: Any) -> None:
             noticed()
             module_compile(self, *args, **kwargs)

@@ -25,7 +25,7 @@ def install(facts: FactWriter) -> None:
                 )  # fmt: skip
         except Exception as problem:
             facts.write("probe_off", probe="crash", why=repr(problem)[:300])
-        previous(kind, value, traceback)
+        previous(kind, value, places.without_us(traceback))
 
     sys.excepthook = excepthook
 

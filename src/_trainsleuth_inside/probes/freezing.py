@@ -6,19 +6,19 @@ and never while something is compiled.
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 
 
 def install(watch: Watch, probe: Probe) -> None:
     torch = watch.torch
     parameter = torch.nn.Parameter
-    compiling = torch.compiler.is_compiling
+    aside = watch.aside
     attribute = torch._C.TensorBase.requires_grad
 
     @probe.guard
@@ -30,17 +30,22 @@ def install(watch: Watch, probe: Probe) -> None:
 
     def put(this: Any, value: Any) -> None:
         attribute.__set__(this, value)
-        if not value and not compiling():
+        if not value and not aside():
             froze(this)
 
     method = torch.Tensor.requires_grad_
 
-    @functools.wraps(method)
+    @stands_for(method)
     def requires_grad_(this: Any, *args: Any, **kwargs: Any) -> Any:
         result = method(this, *args, **kwargs)
-        if not result.requires_grad and not compiling():
+        if not aside() and is_frozen(result):
             froze(this)
         return result
+
+    @probe.guard
+    def is_frozen(this: Any) -> bool:
+        with watch.plainly():
+            return not attribute.__get__(this)
 
     parameter.requires_grad = property(get, put)
     parameter.requires_grad_ = requires_grad_

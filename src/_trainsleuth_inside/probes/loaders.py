@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from typing import Any, Dict
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.heartbeat import DATA, OUTSIDE
+from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 
 
@@ -18,17 +18,19 @@ def install(watch: Watch, probe: Probe) -> None:
     loader_base = data.DataLoader
     iterator_base = data.dataloader._BaseDataLoaderIter
     names: Dict[int, str] = {}
+    count = {"seen": 0}
     passes: Dict[str, int] = {}
     init, begin, following = loader_base.__init__, iterator_base.__init__, iterator_base.__next__
 
-    @functools.wraps(init)
+    @stands_for(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
         made(self)
 
     @probe.guard
     def made(loader: Any) -> None:
-        name = names[id(loader)] = f"d{len(names) + 1}"
+        count["seen"] += 1
+        name = names[id(loader)] = f"d{count['seen']}"
         try:
             length = len(loader.dataset)
         except (TypeError, NotImplementedError):
@@ -43,7 +45,7 @@ def install(watch: Watch, probe: Probe) -> None:
 
     loader_base.__init__ = __init__
 
-    @functools.wraps(begin)
+    @stands_for(begin)
     def begin_watched(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
         begin(self, loader, *args, **kwargs)
         began(self, loader)
@@ -55,7 +57,7 @@ def install(watch: Watch, probe: Probe) -> None:
 
     iterator_base.__init__ = begin_watched
 
-    @functools.wraps(following)
+    @stands_for(following)
     def __next__(self: Any) -> Any:
         watch.beat.tick(DATA)
         start = time.perf_counter()

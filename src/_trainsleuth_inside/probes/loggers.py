@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from typing import Any, Dict, List, Optional
@@ -10,6 +9,7 @@ from typing import Any, Dict, List, Optional
 from _trainsleuth_inside import places
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.import_hooks import after_import
+from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 
 MOST_NAMES = 200
@@ -54,10 +54,12 @@ def install(watch: Watch, probe: Probe) -> None:
     log = MetricLog(watch)
 
     @probe.guard
-    def note(values: Any, step: Optional[int]) -> None:
-        at = places.caller(2)
-        for name, value in list(values.items())[:MOST_NAMES]:
-            log.add(name, value, step, at)
+    def note(reader: Any, args: Any, kwargs: Any) -> None:
+        values, step = reader(args, kwargs)
+        if values:
+            at = places.caller(2)
+            for name, value in list(values.items())[:MOST_NAMES]:
+                log.add(name, value, step, at)
 
     def patch(module: Any, owner: str, method: str, reader: Any) -> None:
         cls = getattr(module, owner, None)
@@ -65,11 +67,9 @@ def install(watch: Watch, probe: Probe) -> None:
         if original is None:
             return
 
-        @functools.wraps(original)
+        @stands_for(original)
         def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
-            values, step = reader(args, kwargs)
-            if values:
-                note(values, step)
+            note(reader, args, kwargs)
             return original(self, *args, **kwargs)
 
         setattr(cls, method, watched)
@@ -85,6 +85,7 @@ def install(watch: Watch, probe: Probe) -> None:
 
     for name, owner, method, reader in (
         ("torch.utils.tensorboard.writer", "SummaryWriter", "add_scalar", scalar),
+        ("csv", "DictWriter", "writerow", mapping),
         ("wandb.sdk.wandb_run", "Run", "log", mapping),
         ("transformers.trainer", "Trainer", "log", mapping),
         ("lightning.pytorch.trainer.connectors.logger_connector.logger_connector", "_LoggerConnector", "log_metrics", mapping),

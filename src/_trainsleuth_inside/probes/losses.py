@@ -6,7 +6,6 @@ and the source of the function they stand for, so that `torch.jit.script` compil
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
 import time
@@ -14,9 +13,11 @@ import types
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from _trainsleuth_inside import places
+from _trainsleuth_inside.aside import readable
 from _trainsleuth_inside.guard import Probe
-from _trainsleuth_inside.loss_numbers import class_numbers, ctc_numbers, value_numbers
+from _trainsleuth_inside.loss_numbers import best_guess, class_numbers, ctc_numbers, value_numbers
 from _trainsleuth_inside.movement import read_all
+from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 
 Measure = Callable[[Any, Dict[str, Any]], Tuple[Dict[str, Any], Dict[str, Any]]]
@@ -38,7 +39,7 @@ SETTINGS = ("reduction", "label_smoothing", "ignore_index", "blank", "zero_infin
 def install(watch: Watch, probe: Probe) -> None:
     torch = watch.torch
     functional = torch.nn.functional
-    compiling = torch.compiler.is_compiling
+    aside = watch.aside
     grad_enabled = torch.is_grad_enabled
     looked_at: Dict[Tuple[str, int], int] = {}
     without_grad: Set[Any] = set()
@@ -48,7 +49,7 @@ def install(watch: Watch, probe: Probe) -> None:
         if not grad_enabled():
             note_without_grad(name)
             return
-        if not watch.sampling or watch.late.busy():
+        if not watch.sampling or not isinstance(result, torch.Tensor) or watch.late.busy():
             return
         began = time.perf_counter()
         frame = sys._getframe(3)
@@ -57,7 +58,8 @@ def install(watch: Watch, probe: Probe) -> None:
         if looked_at.get(key) == watch.moment():
             return
         looked_at[key] = watch.moment()
-        measure(name, at, args, kwargs, result)
+        with watch.plainly():
+            measure(name, at, args, kwargs, result)
         watch.loss_cost += time.perf_counter() - began
 
     def note_without_grad(name: str) -> None:
@@ -82,9 +84,14 @@ def install(watch: Watch, probe: Probe) -> None:
         bound = signatures[name].bind(*args, **kwargs)
         bound.apply_defaults()
         given = bound.arguments
-        inputs = given.get("input", given.get("log_probs"))
+        inputs: Any = given.get("input", given.get("log_probs"))
+        if not (readable(inputs) and readable(result)):
+            return
         with torch.no_grad():
             about, numbers = FUNCTIONS[name](torch, given)
+            guess = best_guess(torch, name, given)
+            if guess is not None:
+                numbers["guess"] = originals[name](guess, given["target"].to(guess.dtype), reduction="mean")
         numbers["value"] = result.detach() if result.numel() == 1 else result.detach().float().mean()
         names = list(numbers)
         window = watch.windows + 1
@@ -104,23 +111,25 @@ def install(watch: Watch, probe: Probe) -> None:
         read_all(watch, [numbers[key] for key in names], arrived)
 
     signatures = {}
+    originals = {}
     for name in FUNCTIONS:
         original = getattr(functional, name, None)
         if original is not None:
+            originals[name] = original
             signatures[name] = inspect.signature(original)
-            setattr(functional, name, _standing_for(original, name, functional, compiling, called))
+            setattr(functional, name, _standing_for(original, name, functional, aside, called))
 
 
-def _standing_for(original: Any, name: str, functional: Any, compiling: Any, called: Any) -> Any:
+def _standing_for(original: Any, name: str, functional: Any, aside: Any, called: Any) -> Any:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if compiling():
+        if aside():
             return original(*args, **kwargs)
         result = original(*args, **kwargs)
         called(name, args, kwargs, result)
         return result
 
     standing = types.FunctionType(wrapper.__code__, functional.__dict__, name, None, wrapper.__closure__)
-    return functools.update_wrapper(standing, original)
+    return stands_for(original)(standing)
 
 
 def _made_by(tensor: Any) -> List[str]:

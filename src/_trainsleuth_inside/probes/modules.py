@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import time
+import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
 from _trainsleuth_inside import places
@@ -12,6 +12,7 @@ from _trainsleuth_inside.deep import DeepWindow
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.heartbeat import FORWARD, OUTSIDE
 from _trainsleuth_inside.models import ModelRecord
+from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 
 MOST_MODELS = 64
@@ -22,17 +23,18 @@ NAMED = ("Softmax", "LogSoftmax", "Sigmoid")  # have no parameters, yet their li
 def install(watch: Watch, probe: Probe) -> None:
     torch = watch.torch
     base = torch.nn.Module
-    compiling = torch.compiler.is_compiling
+    aside = watch.aside
     grad_enabled = torch.is_grad_enabled
     call = base.__call__
     deep = DeepWindow(watch, probe)
     watch.deep_window = deep
+    watch.when_compiling.append(deep.drop)
     state = _Inside()
     history = ModeHistory()
     made_at: Dict[int, Any] = {}
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if compiling():
+        if aside():
             return call(self, *args, **kwargs)
         if state.inside:
             if state.traced:
@@ -56,8 +58,7 @@ def install(watch: Watch, probe: Probe) -> None:
         called(self, args, result)
         return result
 
-    functools.update_wrapper(__call__, call)
-    base.__call__ = __call__
+    base.__call__ = stands_for(call)(__call__)
     watch.skip_when_compiling.append(__call__.__code__)
 
     @probe.guard
@@ -70,14 +71,16 @@ def install(watch: Watch, probe: Probe) -> None:
         if record is None or record.module() is not module:
             if len(watch.models) >= MOST_MODELS:
                 return
-            record = register(module)
+            with watch.plainly():
+                record = register(module)
         setting = (module.training, grad_enabled(), watch.current_loader)
         if record.count(setting):
             record.place(setting, places.of_frame(sys._getframe(2)))
             watch.flush_soon()
-        watch.last_call = (record, setting, args)
+        watch.last_call = (record, setting, [weakref.ref(value) for value in args if isinstance(value, torch.Tensor)])
         if watch.sampling and record.sensitive:
-            describe_mode(record, module, setting)
+            with watch.plainly():
+                describe_mode(record, module, setting)
 
     def register(module: Any) -> ModelRecord:
         watch.models_seen += 1
@@ -118,7 +121,7 @@ def install(watch: Watch, probe: Probe) -> None:
         )  # fmt: skip
 
     def train(self: Any, mode: bool = True) -> Any:
-        if history.nested or compiling() or not probe.on:
+        if history.nested or aside() or not probe.on:
             return set_mode(self, mode)
         history.nested = True
         try:
@@ -129,8 +132,7 @@ def install(watch: Watch, probe: Probe) -> None:
         return result
 
     set_mode = base.train
-    functools.update_wrapper(train, set_mode)
-    base.train = train
+    base.train = stands_for(set_mode)(train)
 
     @probe.guard
     def mode_was_set(module: Any, mode: bool) -> None:
@@ -138,10 +140,10 @@ def install(watch: Watch, probe: Probe) -> None:
 
     zero_grad = base.zero_grad
 
-    @functools.wraps(zero_grad)
+    @stands_for(zero_grad)
     def zero_grad_watched(self: Any, *args: Any, **kwargs: Any) -> None:
         zero_grad(self, *args, **kwargs)
-        if not compiling():
+        if not aside():
             cleared()
 
     @probe.guard
@@ -150,13 +152,14 @@ def install(watch: Watch, probe: Probe) -> None:
         for record in watch.live_records():
             if record.pending:
                 at = at or places.of_frame(sys._getframe(2))
-            record.notice_clearing(at)
+            with watch.plainly():
+                record.notice_clearing(at)
 
     base.zero_grad = zero_grad_watched
 
     load = base.load_state_dict
 
-    @functools.wraps(load)
+    @stands_for(load)
     def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = load(self, *args, **kwargs)
         loaded(self, kwargs.get("assign", args[2] if len(args) > 2 else False))
@@ -174,10 +177,10 @@ def install(watch: Watch, probe: Probe) -> None:
 
     init = base.__init__
 
-    @functools.wraps(init)
+    @stands_for(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
-        if probe.on and not compiling():
+        if probe.on and not aside():
             made(self)
 
     @probe.guard

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import time
 import weakref
@@ -12,6 +11,7 @@ from _trainsleuth_inside import places
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.heartbeat import STEP
 from _trainsleuth_inside.movement import Snapshot
+from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 from _trainsleuth_inside.windows import OptimizerRecord
 
@@ -19,7 +19,7 @@ from _trainsleuth_inside.windows import OptimizerRecord
 def install(watch: Watch, probe: Probe) -> None:
     torch = watch.torch
     base = torch.optim.Optimizer
-    compiling = torch.compiler.is_compiling
+    aside = watch.aside
     snapshots: Dict[int, Snapshot] = {}
 
     def register(optimizer: Any, made_at: Optional[places.Place]) -> OptimizerRecord:
@@ -28,7 +28,8 @@ def install(watch: Watch, probe: Probe) -> None:
         key = id(optimizer)
         record.optimizer = weakref.ref(optimizer, probe.guard(lambda _: forget(key)))
         watch.optimizers[key] = record
-        describe(record, optimizer)
+        with watch.plainly():
+            describe(record, optimizer)
         return record
 
     def forget(key: int) -> None:
@@ -60,7 +61,7 @@ def install(watch: Watch, probe: Probe) -> None:
     made = probe.guard(register)
     init = base.__init__
 
-    @functools.wraps(init)
+    @stands_for(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
         if probe.on and id(self) not in watch.optimizers:
@@ -72,13 +73,14 @@ def install(watch: Watch, probe: Probe) -> None:
     def clearing(optimizer: Any) -> None:
         record = watch.record_of(optimizer)
         if record is not None:
-            record.before_clearing(places.caller(2) if record.pending else None)
+            with watch.plainly():
+                record.before_clearing(places.caller(2) if record.pending else None)
 
     zero_grad = base.zero_grad
 
-    @functools.wraps(zero_grad)
+    @stands_for(zero_grad)
     def zero_grad_watched(self: Any, *args: Any, **kwargs: Any) -> None:
-        if not compiling():
+        if not aside():
             clearing(self)
         zero_grad(self, *args, **kwargs)
 
@@ -86,7 +88,7 @@ def install(watch: Watch, probe: Probe) -> None:
 
     load = base.load_state_dict
 
-    @functools.wraps(load)
+    @stands_for(load)
     def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> None:
         load(self, *args, **kwargs)
         loaded(self)
@@ -110,11 +112,12 @@ def install(watch: Watch, probe: Probe) -> None:
     def before(optimizer: Any) -> None:
         watch.beat.tick(STEP)
         record = watch.record_of(optimizer) or register(optimizer, None)
-        record.before_step()
-        if record.sampling:
-            began = time.perf_counter()
-            snapshots[id(optimizer)] = Snapshot(watch, optimizer)
-            record.cost = time.perf_counter() - began
+        with watch.plainly():
+            record.before_step()
+            if record.sampling and not watch.late.busy():
+                began = time.perf_counter()
+                snapshots[id(optimizer)] = Snapshot(watch, optimizer)
+                record.cost = time.perf_counter() - began
         if record.step_at is None or record.windows < 3:
             record.step_at = places.caller(2)
 
@@ -123,23 +126,24 @@ def install(watch: Watch, probe: Probe) -> None:
         record = watch.record_of(optimizer)
         if record is None:
             return
-        record.after_step()
-        snapshot = snapshots.pop(id(optimizer), None)
-        if snapshot is not None:
-            began = time.perf_counter()
-            if not watch.late.busy():
-                snapshot.compare(record)
-            cost = record.cost + watch.loss_cost + time.perf_counter() - began
-            watch.numbers.paid(cost, record.windows, watch.period.seconds)
-            watch.loss_cost = 0.0
-        watch.window_closed(record)
+        with watch.plainly():
+            record.after_step()
+            snapshot = snapshots.pop(id(optimizer), None)
+            if snapshot is not None:
+                began = time.perf_counter()
+                if not watch.late.busy():
+                    snapshot.compare(record)
+                cost = record.cost + watch.loss_cost + time.perf_counter() - began
+                watch.numbers.paid(cost, record.windows, watch.period.seconds)
+                watch.loss_cost = 0.0
+            watch.window_closed(record)
 
     def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not compiling():
+        if not aside():
             before(optimizer)
 
     def after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not compiling():
+        if not aside():
             after(optimizer)
 
     hooks = importlib.import_module("torch.optim.optimizer")

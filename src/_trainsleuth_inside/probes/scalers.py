@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.probes.autograd import remember_scaled
+from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 
 
@@ -16,7 +16,7 @@ def install(watch: Watch, probe: Probe) -> None:
     base = torch.amp.GradScaler
     scale, step, init = base.scale, base.step, base.__init__
 
-    @functools.wraps(init)
+    @stands_for(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
         made(self)
@@ -28,7 +28,7 @@ def install(watch: Watch, probe: Probe) -> None:
 
     base.__init__ = __init__
 
-    @functools.wraps(scale)
+    @stands_for(scale)
     def scale_watched(self: Any, outputs: Any) -> Any:
         result = scale(self, outputs)
         scaled(outputs, result)
@@ -41,7 +41,7 @@ def install(watch: Watch, probe: Probe) -> None:
 
     base.scale = scale_watched
 
-    @functools.wraps(step)
+    @stands_for(step)
     def step_watched(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         steps = steps_of(optimizer)
         result = step(self, optimizer, *args, **kwargs)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 
 
@@ -14,7 +14,7 @@ def install(watch: Watch, probe: Probe) -> None:
     torch = watch.torch
     original = torch.manual_seed
 
-    @functools.wraps(original)
+    @stands_for(original)
     def manual_seed(seed: Any) -> Any:
         seeded(seed)
         return original(seed)

@@ -64,10 +64,9 @@ class FactFollower:
     def _parse(self, line: bytes) -> Fact | None:
         try:
             fact = json.loads(line)
-        except ValueError:
-            self.unreadable += 1
-            return None
-        if not isinstance(fact, dict) or not isinstance(fact.get("k"), str):
-            self.unreadable += 1
-            return None
-        return {key: restored(value) for key, value in fact.items()}
+            if isinstance(fact, dict) and isinstance(fact.get("k"), str):
+                return {key: restored(value) for key, value in fact.items()}
+        except (ValueError, RecursionError):
+            pass
+        self.unreadable += 1
+        return None

@@ -31,6 +31,11 @@ class RunChart:
     def unreadable(self) -> int:
         return self._follower.unreadable
 
+    def probes_off(self) -> list[dict[str, str]]:
+        """Each probe that switched itself off, once, and why."""
+        found = {fact["probe"]: fact["why"] for chart in self.processes.values() for fact in chart.probes_off}
+        return [{"probe": probe, "why": why} for probe, why in found.items()]
+
     def training(self) -> list[ProcessChart]:
         """The processes that train, lowest rank first."""
         found = [chart for chart in self.processes.values() if chart.trains]

@@ -14,7 +14,7 @@ from trainsleuth.cli.output import console_on, write_report_file
 @click.option("--json", "json_file", help="Write the report to this file (- for standard output).")
 def command(case: str, json_file: str | None) -> None:
     """Judge a case again from its facts; also one that is still being written, or whose supervisor was killed."""
-    from trainsleuth.case.folder import open_case
+    from trainsleuth.case.folder import Case, open_case
     from trainsleuth.case.run_chart import RunChart
     from trainsleuth.report.json_report import as_json
     from trainsleuth.report.terminal import show_summary
@@ -23,7 +23,7 @@ def command(case: str, json_file: str | None) -> None:
     opened = open_case(case)
     chart = RunChart(opened.facts)
     chart.refresh()
-    report = as_json(opened, diagnose(chart))
+    report = as_json(Case(opened.folder, {**opened.about, "probes_off": chart.probes_off()}), diagnose(chart))
     write_report_file(json_file, report)
     if json_file != "-":
         show_summary(console_on(sys.stdout), report, opened.cwd)

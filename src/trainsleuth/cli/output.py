@@ -30,6 +30,15 @@ def write_report_file(path: str | None, report: dict[str, Any]) -> None:
         stop(f"cannot write {path}: {problem.strerror}.")
 
 
+def must_be_writable(path: str | None) -> None:
+    """Say before a long run, not after it, that its report cannot be written."""
+    if path is not None and path != "-":
+        try:
+            Path(path).open("a", encoding="utf-8").close()
+        except OSError as problem:
+            stop(f"cannot write {path}: {problem.strerror}.")
+
+
 def stop(sentence: str) -> NoReturn:
     click.echo(f"trainsleuth: {sentence}", err=True)
     sys.exit(2)

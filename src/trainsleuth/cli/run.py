@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from trainsleuth.case.folder import Case
-from trainsleuth.cli.output import console_on, stop, write_report_file
+from trainsleuth.cli.output import console_on, must_be_writable, stop, write_report_file
 from trainsleuth.rules.kinds import Finding
 
 
@@ -26,7 +26,7 @@ def command(folder: Path | None, json_file: str | None, quiet: bool, budget: flo
     """
     from trainsleuth.report.terminal import show_finding, show_summary
     from trainsleuth.supervise.command import CommandError
-    from trainsleuth.supervise.session import leave_like, watch_run
+    from trainsleuth.supervise.session import ReportError, leave_like, watch_run
 
     console = console_on(sys.stderr)
 
@@ -35,10 +35,14 @@ def command(folder: Path | None, json_file: str | None, quiet: bool, budget: flo
         show_finding(console, finding, case.cwd, case.name)
 
     live = show if sys.stderr.isatty() and not (no_live or quiet) else None
+    must_be_writable(json_file)
     try:
         case, report, code = watch_run(words, folder, budget / 100, live)
     except CommandError as problem:
         stop(str(problem))
+    except ReportError as problem:
+        click.echo(f"trainsleuth: {problem}", err=True)
+        leave_like(problem.code)
     write_report_file(json_file, report)
     if not quiet:
         show_summary(console, report, case.cwd)

@@ -6,8 +6,11 @@ import re
 from collections.abc import Sequence
 
 import libcst as cst
+from libcst import matchers as m
 
 from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything
+
+BY_HAND = m.Assign(targets=[m.AssignTarget(target=m.Attribute(attr=m.Name("grad")))], value=m.Name("None"))
 
 
 def rewrite(clearing: Source, lines: Sequence[int], stepping: Source, step_line: int | None) -> str:
@@ -24,6 +27,33 @@ def rewrite(clearing: Source, lines: Sequence[int], stepping: Source, step_line:
         stepping.after(last, f"{optimizer}.zero_grad()")
         said.append(f"they are cleared after the step in line {stepping.first_line(step)}")
     return "; ".join(said)
+
+
+def rewrite_by_hand(source: Source, step_line: int) -> str:
+    """`p.grad = None` in a loop: the loop, or the only call of the function that it stands in, moves behind the step."""
+    found = [node for node in source.all(cst.Assign) if m.matches(node, BY_HAND)]
+    step = _step(source, step_line, None)
+    home = source.enclosing(step, cst.FunctionDef)
+    if len(found) != 1 or home is None:
+        raise NotPossible("the line that clears the gradients was not found in the source")
+    owner = source.enclosing(found[0], cst.FunctionDef)
+    if owner is home:
+        source.remove(found[0])
+        source.after(source.statement_of(step), f"{_stepped(source, step)}.zero_grad()")
+        return _moved(source, found[0], step)
+    calls = [
+        statement for statement in source.all(cst.Expr, home)
+        if owner is not None and isinstance(statement.value, cst.Call) and called_name(statement.value) == owner.name.value
+    ]  # fmt: skip
+    if len(calls) != 1 or calls[0].value.args:  # type: ignore[attr-defined]
+        raise NotPossible("the call that clears the gradients was not found near the step")
+    source.remove(calls[0])
+    source.after(source.statement_of(step), source.code(calls[0]))
+    return _moved(source, calls[0], step)
+
+
+def _moved(source: Source, clearing: cst.CSTNode, step: cst.CSTNode) -> str:
+    return f"gradients are cleared after the step in line {source.first_line(step)}, not in line {source.first_line(clearing)}"
 
 
 def _clearing_at(source: Source, line: int) -> cst.Expr:

@@ -80,7 +80,7 @@ def _after_the_model(source: Source, built: Built, others: Sequence[int]) -> str
     below = block[last]
     moved = _with_dependents(source, built, block[at:last])
     bound = {name for statement in moved for name in _bound(statement)}
-    if names_in(below) & bound:
+    if names_in(below) & bound or _methods_use(source, below, bound):
         return ""
     source.move_below(moved, below, _Rename(built.models, wrapped) if wrapped else None)
     reason = f"is built from {wrapped}" if wrapped else "is built"
@@ -109,7 +109,8 @@ def _change(source: Source, built: Built, statement: Statement, others: Sequence
                 return ""
             if _receiver(source, node) in models and called_name(node) in ("add_module", "append", "resize_token_embeddings"):
                 return ""
-            if _receiver(source, node) in models and any(_holds(source, called_name(node), line) for line in others):
+            own = _receiver(source, node) == "self" and any(model.startswith("self.") for model in models)
+            if (own or _receiver(source, node) in models) and any(_holds(source, called_name(node), line) for line in others):
                 return ""
     if any(source.covers(statement, line) for line in others):
         return ""
@@ -137,6 +138,16 @@ def _receiver(source: Source, call: cst.Call) -> str:
 
 def _holds(source: Source, function: str, line: int) -> bool:
     return any(source.covers(found, line) for found in source.function_named(function))
+
+
+def _methods_use(source: Source, statement: Statement, bound: set[str]) -> bool:
+    """Whether a method of this file that the statement calls on self reads one of the attributes that would come later."""
+    for call in source.all(cst.Call, statement):
+        if _receiver(source, call) == "self":
+            for function in source.function_named(called_name(call)):
+                if any(f"self.{name}" in source.code(function) for name in bound):
+                    return True
+    return False
 
 
 def _with_dependents(source: Source, built: Built, statements: Sequence[Statement]) -> list[Statement]:

@@ -121,11 +121,13 @@ def _params_not_in_optimizer(desk: Desk, finding: Diagnosed) -> str:
 
 def _gradients_discarded(desk: Desk, finding: Diagnosed) -> str:
     clearing = [place for place in finding.where if "zero_grad" in place.code]
+    step = next((place for place in finding.where if re.search(r"\.step\(", place.code) and "zero_grad" not in place.code), None)
     if not clearing:
-        raise NotPossible("the finding names no call of zero_grad")
+        if step is None:
+            raise NotPossible("the finding names no call of zero_grad")
+        return gradients_discarded.rewrite_by_hand(desk.source(step.file), step.line)
     file = clearing[0].file
     lines = [place.line for place in clearing if place.file == file]
-    step = next((place for place in finding.where if re.search(r"\.step\(", place.code) and "zero_grad" not in place.code), None)
     stepping = desk.source(step.file) if step is not None else desk.source(file)
     return gradients_discarded.rewrite(desk.source(file), lines, stepping, step.line if step is not None else None)
 

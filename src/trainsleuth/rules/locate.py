@@ -40,6 +40,15 @@ def _sets_rate(node: ast.AST) -> bool:
     return any(isinstance(t, ast.Subscript) and isinstance(t.slice, ast.Constant) and t.slice.value == "lr" for t in targets)
 
 
+def _difference(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
+
+
+def _squared_difference(node: ast.AST) -> bool:
+    squared = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)
+    return (squared or _called(node, "pow", "square", "abs")) and any(_difference(child) for child in ast.walk(node))
+
+
 def _trainable_tensor(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and any(
         keyword.arg == "requires_grad" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
@@ -53,7 +62,7 @@ SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "softmax": ("the softmax", (lambda node: _called(node, "softmax", "log_softmax", "Softmax", "LogSoftmax", "Softmax2d"),)),
     "sigmoid": ("the sigmoid", (lambda node: _called(node, "sigmoid", "Sigmoid"),)),
     "argmax": ("the argmax", (lambda node: _called(node, "argmax", "max"),)),
-    "difference": ("the difference", (lambda node: isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub),)),
+    "difference": ("the difference", (_squared_difference, _difference)),
     "rate": ("sets the learning rate", (_sets_rate,)),
     "tensor-attribute": ("a plain tensor", (_trainable_tensor,)),
 }
@@ -69,7 +78,7 @@ def closer(look_for: str, places: Sequence[Place]) -> tuple[Place, str] | None:
             if tree is None:
                 continue
             scopes: list[ast.AST] = [scope for scope in [_enclosing(tree, near.line)] if scope is not None]
-            if look_for not in IN_THE_FUNCTION or not scopes or look_for == "step":
+            if look_for not in IN_THE_FUNCTION or not scopes or look_for in ("step", "difference"):
                 scopes.append(tree)
             for scope in scopes:
                 found = sorted({node.lineno for node in ast.walk(scope) if match(node) and hasattr(node, "lineno")})

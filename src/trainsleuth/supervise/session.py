@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,11 +22,19 @@ from trainsleuth.case.run_chart import RunChart
 from trainsleuth.report.json_report import as_json
 from trainsleuth.rules.arbiter import Diagnosis, diagnose
 from trainsleuth.rules.kinds import Finding
-from trainsleuth.supervise.command import environment_for, on_network, resolve
+from trainsleuth.supervise.command import CommandError, environment_for, on_network, resolve
 
 LOOK_EVERY = 0.5
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 PATIENCE = 300  # windows after which a statistical finding may be shown while the run goes on
+
+
+class ReportError(Exception):
+    """Why there is no report, in a sentence, and the return code of the program."""
+
+    def __init__(self, sentence: str, code: int) -> None:
+        super().__init__(sentence)
+        self.code = code
 
 
 def watch_run(
@@ -41,24 +50,25 @@ def watch_run(
     if on_network(case.folder):
         beats = Path(tempfile.mkdtemp(prefix="trainsleuth-beats-"))
         case = case.update(beats=str(beats))
-    with subprocess.Popen(command, env=environment_for(case.folder, beats, budget, os.environ)) as child:
-        with _signals_as_without_us(child):
-            case = case.update(git=_git_commit(cwd), pid=child.pid)
-            chart = RunChart(case.facts)
-            code = _follow(child, chart, case, on_finding)
-    ended = _exit(code, chart)
-    report = finish(case, chart, ended)
-    return case, report, code
+    with _signals_as_without_us() as meant_for:
+        child = _start(command, environment_for(case.folder, beats, budget, os.environ), case)
+        meant_for(child)
+        case = case.update(git=_git_commit(cwd), pid=child.pid)
+        chart = RunChart(case.facts)
+        code = _follow(child, chart, case, on_finding)
+    try:
+        return case, finish(case, chart, _exit(code)), code
+    except Exception as problem:  # whatever we cannot do, the program has ended in its own way
+        raise ReportError(f"the run ended, but its report could not be made ({type(problem).__name__}: {problem}).", code) from problem
 
 
 def finish(case: Case, chart: RunChart, ended: dict[str, Any]) -> dict[str, Any]:
     """Read the last facts, judge, and write the report into the case."""
     chart.refresh()
     diagnosis = diagnose(chart)
-    off = [{"probe": fact["probe"], "why": fact["why"]} for process in chart.processes.values() for fact in process.probes_off]
     first = next((process for process in chart.with_torch()), None)
     case = case.update(
-        exit=ended, ended=time.time(), probes_off=off[:20],
+        exit=ended, ended=time.time(), probes_off=chart.probes_off()[:20],
         torch=first.environment.get("torch") if first else None, python=first.process.get("python") if first else None,
     )  # fmt: skip
     report = as_json(case, diagnosis)
@@ -77,12 +87,15 @@ def _follow(
         except subprocess.TimeoutExpired:
             pass
         began = time.monotonic()
-        if on_finding is not None and chart.refresh():
-            for finding in _worth_showing(diagnose(chart), chart):
-                key = (finding.rule, finding.where[0].file if finding.where else "")
-                if key not in shown:
-                    shown.add(key)
-                    on_finding(finding, case)
+        try:
+            if on_finding is not None and chart.refresh():
+                for finding in _worth_showing(diagnose(chart), chart):
+                    key = (finding.rule, finding.where[0].file if finding.where else "")
+                    if key not in shown:
+                        shown.add(key)
+                        on_finding(finding, case)
+        except Exception:  # the program runs on; the end of the run says what is wrong with us
+            on_finding = None
         pause = max(LOOK_EVERY, 50 * (time.monotonic() - began))  # at most 2 % of one core
 
 
@@ -96,27 +109,49 @@ def _worth_showing(diagnosis: Diagnosis, chart: RunChart) -> Iterator[Finding]:
             yield finding
 
 
-@contextmanager
-def _signals_as_without_us(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Ctrl-C reaches the program from the terminal, as always; other signals that are sent to us are passed on."""
+def _start(command: Sequence[str], environment: dict[str, str], case: Case) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(command, env=environment)
+    except OSError as problem:
+        shutil.rmtree(case.folder, ignore_errors=True)
+        raise CommandError(f"{command[0]} cannot be run: {problem.strerror}.") from problem
 
-    def interrupted(number: int, _: Any) -> None:
-        if not _in_the_foreground():
-            _send(child, number)
+
+@contextmanager
+def _signals_as_without_us() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """Ctrl-C reaches the program from the terminal, as always; other signals that are sent to us are passed on.
+
+    Yields a function to say which process they are meant for; what came before that is passed on then. A signal that is
+    ignored (nohup, a job in the background) stays ignored, for us and for the program.
+    """
+    children: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
 
     def passed_on(number: int, _: Any) -> None:
-        _send(child, number)
+        if children:
+            _send(children[0], number)
+        else:
+            early.append(number)
 
+    def interrupted(number: int, frame: Any) -> None:
+        if not children or not _in_the_foreground():
+            passed_on(number, frame)
+
+    def meant_for(child: subprocess.Popen[bytes]) -> None:
+        children.append(child)
+        for number in early:
+            _send(child, number)
+
+    handlers = {number: passed_on for number in FORWARDED} | {signal.SIGINT: interrupted, signal.SIGQUIT: interrupted}
     previous = {}
-    for number in (signal.SIGINT, signal.SIGQUIT):
-        previous[number] = signal.signal(number, interrupted)
-    for number in FORWARDED:
-        previous[number] = signal.signal(number, passed_on)
+    for number, handler in handlers.items():
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            previous[number] = signal.signal(number, handler)
     try:
-        yield
+        yield meant_for
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        for number, before in previous.items():
+            signal.signal(number, before)
 
 
 def _send(child: subprocess.Popen[bytes], number: int) -> None:
@@ -133,17 +168,25 @@ def _in_the_foreground() -> bool:
     return False
 
 
-def _exit(code: int, chart: RunChart) -> dict[str, Any]:
+def _exit(code: int) -> dict[str, Any]:
     if code < 0:
-        return {"kind": "killed", "code": 128 - code, "signal": signal.Signals(-code).name}
+        return {"kind": "killed", "code": 128 - code, "signal": _signal_name(-code)}
     return {"kind": "ok" if code == 0 else "crash", "code": code}
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal between the first and the last
+        return f"signal {number}"
 
 
 def _git_commit(cwd: Path) -> str | None:
     try:
         done = subprocess.run(
-            ["git", "rev-parse", "--short=12", "HEAD"], cwd=cwd, capture_output=True, text=True, timeout=2, stdin=subprocess.DEVNULL
-        )
+            ["git", "rev-parse", "--short=12", "HEAD"], cwd=cwd, timeout=2,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() or None

@@ -38,7 +38,10 @@ def call(name: str, *arguments: Any) -> None:
 
 def mount(source: str, target: str, kind: str | None = None, flags: int = 0, options: str | None = None) -> None:
     encoded = [None if text is None else os.fsencode(text) for text in (source, target, kind, options)]
-    call("mount", encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3])
+    try:
+        call("mount", encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3])
+    except OSError as problem:
+        raise OSError(problem.errno, f"{problem.strerror}: mount {kind or 'bind'} on {target}") from None
 
 
 def main() -> None:
@@ -92,11 +95,15 @@ def build_root(base: str, keep: str) -> str:
     mount("tmpfs", base, "tmpfs", 0, "mode=755")
     root = os.path.join(base, "root")
     os.mkdir(root)
-    overlay("/", root, os.path.join(base, "0"))
-    for number, (point, kind) in enumerate(seen, 1):
-        if point == "/" or any(point == top or point.startswith(top + "/") for top in SHOWN_AS_THEY_ARE):
-            continue
-        cover(point, kind, root, os.path.join(base, str(number)))
+    os.mkdir(os.path.join(base, "pieces"))
+    kinds = dict(seen)
+    points = {point for point in kinds if not any(point == top or point.startswith(top + "/") for top in SHOWN_AS_THEY_ARE)}
+    try:
+        overlay("/", root, os.path.join(base, "root-layer"))
+    except OSError:  # a user namespace may not look below the mounts that it was given
+        show_piece_by_piece("/", root, points, base)
+    for number, point in enumerate(point for point in kinds if point in points and point != "/"):
+        cover(point, kinds[point], root, os.path.join(base, f"layer-{number}"))
     for top in ("/sys", "/dev"):
         mount(top, root + top, None, BIND | RECURSIVE)
     if os.path.isdir(root + "/dev/shm"):
@@ -107,6 +114,37 @@ def build_root(base: str, keep: str) -> str:
         mount("/proc", root + "/proc", None, BIND | RECURSIVE)
     mount(keep, root + keep, None, BIND)
     return root
+
+
+def show_piece_by_piece(folder: str, root: str, points: set[str], base: str) -> None:
+    """A folder with mounts below it: an overlay for each sub-folder that has none, and so on downwards."""
+    for entry in os.scandir(folder):
+        path, target = entry.path, root + entry.path
+        if entry.is_symlink():
+            os.symlink(os.readlink(path), target)
+        elif entry.is_dir():
+            os.mkdir(target)
+            if path in SHOWN_AS_THEY_ARE or path in points or path == base:
+                continue
+            if any(point.startswith(path + "/") for point in points):
+                show_piece_by_piece(path, root, points, base)
+                continue
+            try:
+                overlay(path, target, os.path.join(base, "pieces", str(len(os.listdir(base + "/pieces")))))
+            except OSError:
+                show_read_only(path, target)
+        elif entry.is_file():
+            with open(target, "wb"):
+                pass
+            show_read_only(path, target)
+
+
+def show_read_only(path: str, target: str) -> None:
+    try:
+        mount(path, target, None, BIND)
+        mount(path, target, None, BIND | REMOUNT | READ_ONLY | locked_flags(path))
+    except OSError:
+        libc.umount2(os.fsencode(target), 2)  # unseen is safe, writable is not
 
 
 def mounts() -> list[tuple[str, str]]:
@@ -134,11 +172,7 @@ def cover(point: str, kind: str, root: str, layer: str) -> None:
             return
         except OSError:
             pass
-    try:
-        mount(point, target, None, BIND)
-        mount(point, target, None, BIND | REMOUNT | READ_ONLY | locked_flags(point))
-    except OSError:
-        libc.umount2(os.fsencode(target), 2)  # unseen is safe, writable is not
+    show_read_only(point, target)
 
 
 def locked_flags(point: str) -> int:

@@ -29,12 +29,12 @@ class Knob:
 
     def options(self, where: Sequence[Pointed]) -> dict[str, Any]:
         """What the actuator must know of the finding."""
-        at = [[place.file, place.line] for place in where]
         if self.name == "unfreeze":  # without a line that freezes, whatever the user's own files freeze
             return {"at": [[p.file, p.line] for p in where if "requires_grad" in p.code or "freez" in p.note]}
         if self.name == "clear-only-after-step":
-            by_hand = bool(where) and not any("zero_grad" in place.code for place in where)
-            return {"at": at, "by_hand": by_hand}
+            clearing = [place for place in where if "zero_grad" in place.code or "clears" in place.note]
+            by_hand = not any("zero_grad" in place.code for place in clearing)
+            return {"at": [[place.file, place.line] for place in clearing], "by_hand": by_hand}
         return {}
 
 

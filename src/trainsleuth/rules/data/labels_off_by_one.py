@@ -12,6 +12,8 @@ When it is wrong
     Class 0 may be reserved (background, padding). It is a note.
 """
 
+import math
+
 from trainsleuth.case.chart import LossCalls, ProcessChart
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.standing import label_counts
@@ -48,19 +50,20 @@ def rule(chart: ProcessChart) -> Verdict:
 def _mixed(calls: LossCalls) -> Seen | None:
     """Some batches counted from 0 and others from 1: the lowest and the highest class avoid each other, no two others do."""
     batches = [s["histogram"] for s in calls.samples if s.get("histogram") and len(s["target_shape"]) == 1 and sum(s["histogram"]) >= 8]
-    if len(batches) < 12 or len(batches[0]) < 4:
+    if len(batches) < 6 or len(batches[0]) < 4:
         return None
-    low, high, middle = [b[0] > 0 for b in batches], [b[-1] > 0 for b in batches], [b[len(b) // 2] > 0 for b in batches]
-    together, expected = _together(low, high)
-    others, others_expected = _together(low, middle)
-    if together > 0 or expected < 4 or others < 0.5 * others_expected:
+    low, high = [b[0] > 0 for b in batches], [b[-1] > 0 for b in batches]
+    if any(a and b for a, b in zip(low, high)) or sum(low) < 2 or sum(high) < 2:
+        return None
+    odds = [_log_odds_of_absences(batches, index) for index in range(len(batches[0]))]
+    if max(odds[0], odds[-1]) > math.log(1e-6) or min(odds[1:-1]) < math.log(1e-3):
         return None
     return Seen(
         title=f"class 0 and class {len(batches[0]) - 1} never meet in a batch: some batches seem to count from 1",
         where=[Spot(calls.at, "receives these labels") if calls.at else None],
         evidence=[
             f"{len(batches)} batches looked at: class 0 in {sum(low)}, class {len(batches[0]) - 1} in {sum(high)}, both in none; "
-            f"{expected:.0f} would be expected"
+            f"by chance that happens once in 10^{-(odds[0] + odds[-1]) / math.log(10):.0f} runs"
         ],
         severity="warning",
         step=len(batches),
@@ -70,6 +73,7 @@ def _mixed(calls: LossCalls) -> Seen | None:
     )
 
 
-def _together(left: list[bool], right: list[bool]) -> tuple[int, float]:
-    """In how many batches both occur, and in how many one would expect it if they were independent."""
-    return sum(a and b for a, b in zip(left, right)), sum(left) * sum(right) / len(left)
+def _log_odds_of_absences(batches: list[list[float]], index: int) -> float:
+    """How likely it is, as a logarithm, that a class is missing from the batches that it is missing from."""
+    share = sum(b[index] for b in batches) / sum(sum(b) for b in batches)
+    return sum(sum(b) * math.log1p(-share) for b in batches if not b[index]) if share < 1 else 0.0

@@ -67,5 +67,6 @@ def _zeros_before_the_head(fact: object) -> bool:
         return False
     calls = fact["calls"]
     starved = [row[0] for row in calls if row[11] is not None and row[11] >= 0.95]
-    negative = [row[0] for row in calls if row[14] is not None and row[12] and row[14] <= 0.05]
+    parents = {row[1] for row in calls}
+    negative = [row[0] for row in calls if row[14] is not None and row[12] and row[14] <= 0.05 and row[0] not in parents]
     return any(giver < receiver for giver in negative for receiver in starved)

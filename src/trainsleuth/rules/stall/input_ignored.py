@@ -24,7 +24,7 @@ EQUAL = 1e-5
 
 @cause_rule(
     "stall/input-ignored", explains=("stall/flat-loss", "stall/uniform-predictions"), settled_by=("shuffle-inputs",),
-    structural=False, masks=("stall/inputs-and-targets-misaligned",),
+    structural=False, masks=("stall/inputs-and-targets-misaligned", "stall/no-gradient"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     calls = chart.main_loss_call()

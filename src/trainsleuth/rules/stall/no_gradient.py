@@ -64,7 +64,8 @@ def rule(chart: ProcessChart) -> Verdict:
     modules = list(dict.fromkeys(p.name.rpartition(".")[0] for p in cut))
     called_at = place(ran[modules[0]][4])
     return Seen(
-        title=f"{count(cut, 'parameter')} of layers that run in training never get a gradient",
+        title=f"{count(cut, 'parameter')} of layers that run in training never get a gradient"
+        + ("" if at else ": their output is not used"),
         where=[Spot(at, words) if at else None, Spot(called_at, "called here") if called_at else None],
         evidence=[
             f"{names(cut)}: no gradient in {cut[0].looks} of {cut[0].looks} windows looked at, {elements(cut):,} numbers",
@@ -72,7 +73,7 @@ def rule(chart: ProcessChart) -> Verdict:
         ],
         severity="note" if loaded else "critical",
         step=3,
-        statement="the graph is cut between these layers and the loss",
+        statement="the graph is cut between these layers and the loss" if at else "nothing that reaches the loss uses these layers",
         advice=["Remove the cut; if it is meant, freeze the layers and leave them out of the optimizer."],
     )
 

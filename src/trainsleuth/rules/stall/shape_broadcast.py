@@ -19,7 +19,7 @@ from trainsleuth.case.chart import ProcessChart, place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 
 BY_HAND = ("SubBackward", "RsubBackward", "MulBackward", "DivBackward", "AddBackward")
-MADE_ON_PURPOSE = ("Unsqueeze", "View", "Reshape", "Select", "Slice", "Index", "Expand", "Permute", "Transpose", "T")
+MADE_ON_PURPOSE = ("Unsqueeze", "View", "Reshape", "UnsafeView", "Index", "Expand", "TBackward", "Transpose", "Permute")
 
 
 @cause_rule(
@@ -37,7 +37,7 @@ def rule(chart: ProcessChart) -> Verdict:
         if pair is not None:
             at = place(fact["at"])
             spot = Spot(at, "back-propagates a loss over all pairs") if at else None
-            return _seen(pair[0], [pair[1][0]], [spot], look_for="difference")
+            return _seen(pair[0], pair[1], [spot], look_for="difference")
     return None
 
 
@@ -56,9 +56,22 @@ def _by_hand(chain: list[list[Any]]) -> tuple[list[int], list[int]] | None:
         if not name.startswith(BY_HAND) or not shape or len(shape) != 2 or shape[0] != shape[1] or shape[0] < 2:
             continue
         sides = [row for row in chain if row[2] == index]
-        if len(sides) == 1 and sides[0][1] == [shape[0], 1] and not sides[0][0].startswith(MADE_ON_PURPOSE):
-            return sides[0][1], shape
+        if len(sides) != 1 or not _reduced_at_once(chain, index, shape):
+            continue
+        maker, side = sides[0][0], sides[0][1]
+        if side == [shape[0]] or (side == [shape[0], 1] and not maker.startswith(MADE_ON_PURPOSE)):
+            return side, [shape[0], 1] if len(side) == 1 else [shape[0]]
     return None
+
+
+def _reduced_at_once(chain: list[list[Any]], index: int, shape: list[int]) -> bool:
+    """Whether nothing happens to the pairs but arithmetic and the final mean or sum."""
+    user = chain[index][2]
+    while user >= 0:
+        if chain[user][1] not in (shape, []):
+            return False
+        user = chain[user][2]
+    return True
 
 
 def _seen(left: list[int], right: list[int], where: Any, look_for: str = "") -> Seen:

@@ -1,0 +1,133 @@
+"""Alternates bare and watched steps in one process that has the probes loaded; prints the times of both as JSON.
+
+    python bench/alternate.py WORKLOAD SECONDS watched|control|anomaly
+
+Needs the probes' environment (bench/overhead.py gives it). The probes are switched by swapping every attribute that they patched
+for the original and back. After a switch one step goes untimed, because Python has to find its methods anew.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+
+class Switch:
+    """What the probes changed in torch, found by comparing torch before and after they were installed."""
+
+    def __init__(self) -> None:
+        from _trainsleuth_inside import arrival
+
+        self.watch: Any = None
+        self._patches: list[tuple[Any, str, Any, Any]] = []
+        self._hooks: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
+        self._paused = 0.0
+        install, make = arrival.torch_imported, arrival.Watch
+
+        def remembering(*args: Any) -> Any:
+            self.watch = make(*args)
+            return self.watch
+
+        def torch_imported(torch: Any, *rest: Any) -> None:
+            owners = _owners(torch)
+            before = [dict(vars(owner)) for owner in owners]
+            install(torch, *rest)
+            for owner, known in zip(owners, before):
+                self._patches += [
+                    (owner, name, known[name], value)
+                    for name, value in dict(vars(owner)).items()
+                    if name in known and known[name] is not value and callable(value)
+                ]
+            optimizer = sys.modules["torch.optim.optimizer"]
+            for hooks in (optimizer._global_optimizer_pre_hooks, optimizer._global_optimizer_post_hooks):
+                self._hooks.append((hooks, dict(hooks)))
+
+        arrival.Watch, arrival.torch_imported = remembering, torch_imported
+
+    def names(self) -> list[str]:
+        return [f"{getattr(owner, '__name__', owner)}.{name}" for owner, name, _, _ in self._patches]
+
+    def off(self) -> None:
+        for owner, name, original, _ in self._patches:
+            setattr(owner, name, original)
+        for hooks, _ in self._hooks:
+            hooks.clear()
+        self._paused = time.perf_counter()
+
+    def on(self) -> None:
+        for owner, name, _, patched in self._patches:
+            setattr(owner, name, patched)
+        for hooks, ours in self._hooks:
+            hooks.update(ours)
+        if self._paused:
+            self._leave_out(time.perf_counter() - self._paused)
+            self._paused = 0.0
+
+    def _leave_out(self, pause: float) -> None:
+        """Bare steps must not count as time in which watching may be paid for."""
+        watch = self.watch
+        watch.period._last += pause
+        watch._began += pause
+        watch._flushed += pause
+        for share in (watch.numbers, watch.depth):
+            share._began += pause
+
+
+def _owners(torch: Any) -> list[Any]:
+    import torch.nn.functional
+    import torch.optim.lr_scheduler
+    import torch.utils.data
+
+    data = torch.utils.data
+    owners = [torch, torch.autograd, torch.nn.functional, torch.nn.Module, torch.nn.Parameter, torch.Tensor, torch.no_grad,
+              torch.optim.Optimizer, data.DataLoader, data.dataloader._BaseDataLoaderIter, torch.amp.GradScaler]  # fmt: skip
+    owners += [each for each in vars(torch.optim.lr_scheduler).values() if isinstance(each, type)]
+    return list({id(owner): owner for owner in owners}.values())
+
+
+def main() -> None:
+    workload, seconds, what = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+    switch = Switch()
+    import torch
+    from workloads import STEPS_AT_A_TIME, WORKLOADS
+
+    if switch.watch is None:
+        raise SystemExit("the probes are not loaded: start this through bench/overhead.py")
+    torch.set_num_threads(1)
+    step = WORKLOADS[workload]()
+    for _ in range(40):
+        step()  # what the first windows cost shows in whole runs
+    switch.off()
+    anomaly = torch.autograd.set_detect_anomaly
+
+    def nothing() -> None:
+        pass
+
+    turn_on, turn_off = {
+        "watched": (switch.on, switch.off),
+        "control": (nothing, nothing),
+        "anomaly": (lambda: anomaly(True, check_nan=True), lambda: anomaly(False)),
+    }[what]
+    count = int(sys.argv[4]) if len(sys.argv) > 4 else STEPS_AT_A_TIME[workload]
+    bare: list[float] = []
+    watched: list[float] = []
+    ends = time.perf_counter() + seconds
+    while time.perf_counter() < ends:
+        first_bare = len(bare) % 2 == 0
+        for side in (bare, watched) if first_bare else (watched, bare):
+            if side is watched:
+                turn_on()
+            step()
+            began = time.thread_time()
+            for _ in range(count - 1):
+                step()
+            side.append((time.thread_time() - began) / (count - 1))
+            if side is watched:
+                turn_off()
+    json.dump({"bare": bare, "watched": watched, "switched": switch.names() if what == "watched" else []}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""What watching costs: steps that alternate between bare and watched, paired whole runs, start-up, and the peers beside it.
+
+    python bench/overhead.py [--quick] [--only steps,runs,startup,peers] [--workloads mlp,cnn,transformer]
+
+A ratio of 1.010 means that watching costs 1 %. The control compares bare steps with bare steps in the same way: what it shows is
+noise. Step times are thread CPU time on one thread; intervals are 95 % bootstrap intervals. `median` is the usual step, `mean`
+counts the rare closely watched ones too and is what the target is held against. Ends with 1 if a target was surely missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from workloads import TARGETS, WORKLOADS
+
+from trainsleuth.supervise.command import environment_for
+
+HERE = Path(__file__).resolve().parent
+LIMIT = 600
+BOOTSTRAPS = 400
+Pairs = list[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
+
+
+def of_medians(pairs: Pairs) -> float:
+    return statistics.median(b for _, b in pairs) / statistics.median(a for a, _ in pairs)
+
+
+def of_means(pairs: Pairs) -> float:
+    """The bare side has no rare dear steps of its own: its slowest and the watched side's slowest twentieth are cut alike, and
+    what watching adds in them is kept by cutting pairs, by their bare time only."""
+    kept = sorted(pairs)[: max(1, len(pairs) - len(pairs) // 20)]
+    return sum(b for _, b in kept) / sum(a for a, _ in kept)
+
+
+def with_interval(pairs: Pairs, statistic: Callable[[Pairs], float]) -> Ratio:
+    rng = random.Random(0)
+    draws = sorted(statistic(rng.choices(pairs, k=len(pairs))) for _ in range(BOOTSTRAPS))
+    return Ratio(statistic(pairs), draws[int(0.025 * BOOTSTRAPS)], draws[int(0.975 * BOOTSTRAPS) - 1])
+
+
+def alternate(workload: str, seconds: float, what: str) -> Pairs:
+    with tempfile.TemporaryDirectory(prefix="trainsleuth-bench-") as name:
+        folder = Path(name)
+        (folder / "facts").mkdir()
+        (folder / "beats").mkdir()
+        done = subprocess.run(
+            [sys.executable, str(HERE / "alternate.py"), workload, str(seconds), what],
+            env=environment_for(folder, folder / "beats", 0.01, os.environ), capture_output=True, text=True, timeout=LIMIT, check=True,
+        )  # fmt: skip
+    times = json.loads(done.stdout)
+    return list(zip(times["bare"], times["watched"]))
+
+
+def steps(workloads: Sequence[str], seconds: float) -> list[str]:
+    print("\nAlternating steps, watched against bare (thread CPU time)")
+    print(f"  {'':<12} {'':<8} {'bare step':>10}  {'median':<26} {'mean':<26} target")
+    missed = []
+    for workload in workloads:
+        for what in ("control", "watched"):
+            pairs = alternate(workload, seconds, what)
+            median, mean = with_interval(pairs, of_medians), with_interval(pairs, of_means)
+            bare = statistics.median(a for a, _ in pairs) * 1e3
+            target = f"{TARGETS[workload]:.2f}" if what == "watched" else ""
+            print(f"  {workload:<12} {what:<8} {bare:7.3f} ms  {median!s:<26} {mean!s:<26} {target}  n={len(pairs)}", flush=True)
+            if what == "watched" and mean.low > TARGETS[workload]:
+                missed.append(workload)
+    return missed
+
+
+def runs(workloads: Sequence[str], pairs: int, seconds: float) -> None:
+    print("\nWhole runs, `trainsleuth run --quiet` against plain (interleaved pairs; the program times its own loop)")
+    for workload in workloads:
+        found: list[tuple[dict[str, float], dict[str, float]]] = []
+        for index in range(pairs):
+            sides = ["plain", "watched"] if index % 2 == 0 else ["watched", "plain"]
+            times = {side: _whole_run(workload, seconds, side == "watched") for side in sides}
+            found.append((times["plain"], times["watched"]))
+        for clock in ("wall", "cpu"):
+            ratio = with_interval([(a[clock], b[clock]) for a, b in found], of_medians)
+            print(f"  {workload:<12} loop, {clock:<5} {ratio}  n={pairs}")
+        beside = statistics.median(b["beside"] for _, b in found)
+        share = beside / statistics.median(b["wall"] for _, b in found)
+        print(f"  {workload:<12} supervisor    {beside:.2f} s of CPU from start to report, {share:.1%} of the loop", flush=True)
+
+
+def _whole_run(workload: str, seconds: float, watched: bool) -> dict[str, float]:
+    """The loop's wall and CPU seconds, and the CPU seconds that processes other than the program used."""
+    program = [sys.executable, str(HERE / "whole_run.py"), workload, str(_steps_for(workload, seconds))]
+    with tempfile.TemporaryDirectory(prefix="trainsleuth-bench-") as folder:
+        command = [sys.executable, "-m", "trainsleuth", "run", "--quiet", "--case", f"{folder}/case", "--", *program] if watched else program
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=LIMIT, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    times: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {**times, "beside": max(0.0, used - times["all_cpu"])}
+
+
+_measured: dict[str, float] = {}
+
+
+def _steps_for(workload: str, seconds: float) -> int:
+    """A number of steps that takes about so long here; the same for both sides."""
+    if workload not in _measured:
+        done = subprocess.run(
+            [sys.executable, str(HERE / "whole_run.py"), workload, "60"], capture_output=True, text=True, timeout=LIMIT, check=True
+        )
+        _measured[workload] = json.loads(done.stdout.strip().splitlines()[-1])["wall"] / 60
+    return max(60, int(seconds / _measured[workload]))
+
+
+def startup(pairs: int) -> None:
+    print('\nStart-up, `trainsleuth run -- python -c "import torch"` against plain')
+    plain = [sys.executable, "-c", "import torch"]
+    found: Pairs = []
+    for index in range(pairs):
+        with tempfile.TemporaryDirectory(prefix="trainsleuth-bench-") as folder:
+            watched = [sys.executable, "-m", "trainsleuth", "run", "--quiet", "--case", f"{folder}/case", "--", *plain]
+            commands = [plain, watched] if index % 2 == 0 else [watched, plain]
+            times = {command is watched: _seconds(command, folder) for command in commands}
+        found.append((times[False], times[True]))
+    before, after = (statistics.median(pair[side] for pair in found) for side in (0, 1))
+    extra = statistics.median(b - a for a, b in found)
+    print(f"  plain {before:.2f} s, watched {after:.2f} s: {extra:+.2f} s, ratio {of_medians(found):.3f}  n={pairs}", flush=True)
+
+
+def _seconds(command: Sequence[str], folder: str) -> float:
+    began = time.perf_counter()
+    subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT, check=True)
+    return time.perf_counter() - began
+
+
+def peers(workloads: Sequence[str], seconds: float) -> None:
+    print("\nThe peer everyone has: torch.autograd.detect_anomaly against bare, alternating steps")
+    for workload in workloads:
+        pairs = alternate(workload, seconds, "anomaly")
+        print(f"  {workload:<12} median {with_interval(pairs, of_medians)}  n={len(pairs)}", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a quarter of the time, for a look")
+    parser.add_argument("--only", default="steps,runs,startup,peers")
+    parser.add_argument("--workloads", default=",".join(WORKLOADS))
+    options = parser.parse_args()
+    workloads, parts = options.workloads.split(","), options.only.split(",")
+    scale = 0.25 if options.quick else 1.0
+    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores" + (" (not idle: read with care)" if os.getloadavg()[0] > 1 else ""))
+    missed: list[str] = []
+    if "steps" in parts:
+        missed = steps(workloads, 20 * scale)
+    if "runs" in parts:
+        runs(workloads, 3 if options.quick else 5, 4 * scale)
+    if "startup" in parts:
+        startup(3 if options.quick else 5)
+    if "peers" in parts:
+        peers(workloads, 6 * scale)
+    print(f"\nload average at the end {os.getloadavg()[0]:.1f}")
+    if missed:
+        print(f"over target: {', '.join(missed)}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

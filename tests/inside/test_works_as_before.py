@@ -1,0 +1,55 @@
+"""What programs do with torch besides training works as before: scripting, tracing, copying, saving, subclasses, children."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from side_by_side import both_ways
+
+from trainsleuth.case.run_chart import RunChart
+
+HERE = Path(__file__).parent
+LOAD = "import sys, torch; sys.path.insert(0, {here!r}); import as_before_program as p; sys.modules['__main__'].Classifier = p.Classifier; \
+print(sorted(torch.load({file!r}, weights_only=False).state_dict()), [m for m in sys.modules if 'trainsleuth' in m])"
+
+
+def test_torch_does_everything_as_before(tmp_path: Path) -> None:
+    """Output, warnings, the traceback of the crash at the end, sys.path, the user's own sitecustomize: all the same."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text("import sys\nmine = True\nprint('customised', __file__ == __spec__.origin)\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    program = str(HERE / "as_before_program.py")
+    plain, watched, report = both_ways(
+        lambda side: [sys.executable, program, str(tmp_path / f"{side}.pt")], tmp_path, environment=environment
+    )
+    assert "['sitecustomize']" in plain.stdout, plain.stderr
+    assert watched.stdout == plain.stdout
+    assert watched.stderr.replace("watched.pt", "plain.pt") == plain.stderr
+    assert "as_before_program.py" in plain.stderr
+    assert (plain.returncode, watched.returncode) == (1, 1)
+    assert report["probes_off"] == []
+
+    loading = LOAD.format(here=str(HERE), file=str(tmp_path / "watched.pt"))
+    loaded = subprocess.run([sys.executable, "-c", loading], capture_output=True, text=True, timeout=120, check=False)
+    assert "body.0.bias" in loaded.stdout, loaded.stderr
+    assert loaded.stdout.rstrip().endswith("[]")
+
+
+def test_forked_and_spawned_children_train_and_are_watched(tmp_path: Path) -> None:
+    plain, watched, report = both_ways([sys.executable, str(HERE / "children_program.py"), "--import-first"], tmp_path)
+    assert plain.stdout.count("0x") == 2, plain.stderr
+    assert watched.stdout == plain.stdout
+    assert report["probes_off"] == []
+    chart = RunChart(tmp_path / "case" / "facts")
+    chart.refresh()
+    assert [(process.windows, process.ended) for process in chart.training()] == [(30, True), (30, True)]
+
+
+def test_a_program_without_torch_is_left_alone(tmp_path: Path) -> None:
+    plain, watched, report = both_ways([sys.executable, "-c", "import sys; print(sys.path, sys.argv)"], tmp_path)
+    assert (watched.stdout, watched.stderr) == (plain.stdout, plain.stderr)
+    assert report["verdict"] == "unsure"
+    assert "did not import torch" in report["why_unsure"]

@@ -1,0 +1,17 @@
+"""Run by the fork server: turns knobs in this process as the import of torch does in a trial, then runs a program.
+
+    turned.py KNOBS_AS_JSON PROGRAM
+"""
+
+import gc
+import os
+import runpy
+import sys
+
+from _trainsleuth_inside import knobs
+from _trainsleuth_inside.watch import Watch
+
+os.environ["TRAINSLEUTH_KNOBS"], program = sys.argv[1:3]
+knobs.set_from_environment(next(thing for thing in gc.get_objects() if isinstance(thing, Watch)))
+sys.argv[:] = [program]
+runpy.run_path(program, run_name="__main__")
