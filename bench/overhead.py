@@ -48,10 +48,8 @@ def of_medians(pairs: Pairs) -> float:
 
 
 def of_means(pairs: Pairs) -> float:
-    """The bare side has no rare dear steps of its own: its slowest and the watched side's slowest twentieth are cut alike, and
-    what watching adds in them is kept by cutting pairs, by their bare time only."""
-    kept = sorted(pairs)[: max(1, len(pairs) - len(pairs) // 20)]
-    return sum(b for _, b in kept) / sum(a for a, _ in kept)
+    """Untrimmed: the rare dear steps are part of the price, and cutting either side's slowest would favour the other."""
+    return sum(b for _, b in pairs) / sum(a for a, _ in pairs)
 
 
 def with_interval(pairs: Pairs, statistic: Callable[[Pairs], float]) -> Ratio:
@@ -67,7 +65,8 @@ def alternate(workload: str, seconds: float, what: str) -> Pairs:
         (folder / "beats").mkdir()
         done = subprocess.run(
             [sys.executable, str(HERE / "alternate.py"), workload, str(seconds), what],
-            env=environment_for(folder, folder / "beats", 0.01, os.environ), capture_output=True, text=True, timeout=LIMIT, check=True,
+            env=environment_for(folder, folder / "beats", 0.01, os.environ),
+            stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=True,
         )  # fmt: skip
     times = json.loads(done.stdout)
     return list(zip(times["bare"], times["watched"]))
@@ -105,13 +104,17 @@ def runs(workloads: Sequence[str], pairs: int, seconds: float) -> None:
         print(f"  {workload:<12} supervisor    {beside:.2f} s of CPU from start to report, {share:.1%} of the loop", flush=True)
 
 
+def _watching(folder: str) -> list[str]:
+    return [sys.executable, "-m", "trainsleuth", "run", "--quiet", "--case", f"{folder}/case", "--"]
+
+
 def _whole_run(workload: str, seconds: float, watched: bool) -> dict[str, float]:
     """The loop's wall and CPU seconds, and the CPU seconds that processes other than the program used."""
     program = [sys.executable, str(HERE / "whole_run.py"), workload, str(_steps_for(workload, seconds))]
     with tempfile.TemporaryDirectory(prefix="trainsleuth-bench-") as folder:
-        command = [sys.executable, "-m", "trainsleuth", "run", "--quiet", "--case", f"{folder}/case", "--", *program] if watched else program
+        command = [*_watching(folder), *program] if watched else program
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=LIMIT, check=True)
+        done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     times: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -124,9 +127,8 @@ _measured: dict[str, float] = {}
 def _steps_for(workload: str, seconds: float) -> int:
     """A number of steps that takes about so long here; the same for both sides."""
     if workload not in _measured:
-        done = subprocess.run(
-            [sys.executable, str(HERE / "whole_run.py"), workload, "60"], capture_output=True, text=True, timeout=LIMIT, check=True
-        )
+        command = [sys.executable, str(HERE / "whole_run.py"), workload, "60"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=True)
         _measured[workload] = json.loads(done.stdout.strip().splitlines()[-1])["wall"] / 60
     return max(60, int(seconds / _measured[workload]))
 
@@ -137,7 +139,7 @@ def startup(pairs: int) -> None:
     found: Pairs = []
     for index in range(pairs):
         with tempfile.TemporaryDirectory(prefix="trainsleuth-bench-") as folder:
-            watched = [sys.executable, "-m", "trainsleuth", "run", "--quiet", "--case", f"{folder}/case", "--", *plain]
+            watched = [*_watching(folder), *plain]
             commands = [plain, watched] if index % 2 == 0 else [watched, plain]
             times = {command is watched: _seconds(command, folder) for command in commands}
         found.append((times[False], times[True]))
@@ -167,7 +169,8 @@ def main() -> int:
     options = parser.parse_args()
     workloads, parts = options.workloads.split(","), options.only.split(",")
     scale = 0.25 if options.quick else 1.0
-    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores" + (" (not idle: read with care)" if os.getloadavg()[0] > 1 else ""))
+    load = os.getloadavg()[0]
+    print(f"load average {load:.1f} on {os.cpu_count()} cores{' (not idle: read with care)' if load > 1 else ''}")
     missed: list[str] = []
     if "steps" in parts:
         missed = steps(workloads, 20 * scale)

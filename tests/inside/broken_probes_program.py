@@ -1,7 +1,7 @@
 """Forks once for each job on standard input and trains in the child, with the probes brought in and one of them broken.
 
 A job is a line of JSON: {case, break, most_bytes}. Torch is imported once, in the parent; the probes arrive in the child. The
-training touches every probe. Its output goes to `output.txt` beside the case; the answer is the child's exit code.
+training touches every probe. The answer is {code, output} of the child.
 """
 
 import io
@@ -61,7 +61,6 @@ def train():
 
 
 def child(job):
-    sys.stdout = open(os.path.join(os.path.dirname(job["case"]), "output.txt"), "w")  # noqa: SIM115
     if job["break"] is not None:
         os.environ.update(TRAINSLEUTH_CASE=job["case"], TRAINSLEUTH_BREAK=job["break"])
         from _trainsleuth_inside import bootstrap
@@ -77,11 +76,16 @@ def child(job):
 if __name__ == "__main__":
     torch.set_num_threads(1)
     for line in sys.stdin:
+        reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
+            os.dup2(writing, 1)
             try:
                 child(json.loads(line))
             except Exception:
                 traceback.print_exc()
                 sys.exit(70)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        os.close(writing)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        with open(reading) as output:
+            print(json.dumps({"code": code, "output": output.read()}), flush=True)

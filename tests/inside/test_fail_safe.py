@@ -38,8 +38,7 @@ class Trainer:
     def train(self, broken: str | None, most_bytes: int = 0, facts_is_a_file: bool = False) -> tuple[str, dict[str, Any]]:
         """What the training prints with this probe broken (None: without us), and the report."""
         self._count += 1
-        folder = self.folder / str(self._count)
-        case = create_case(["python", "train.py"], self.folder, folder / "case")
+        case = create_case(["python", "train.py"], self.folder, self.folder / str(self._count))
         if facts_is_a_file:
             case.facts.rmdir()
             case.facts.write_text("")
@@ -47,9 +46,9 @@ class Trainer:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"case": str(case.folder), "break": broken, "most_bytes": most_bytes}) + "\n")
         self._process.stdin.flush()
-        assert self._process.stdout.readline() == "0\n"
-        report = finish(case, RunChart(case.facts), {"kind": "ok", "code": 0})
-        return (folder / "output.txt").read_text(), report
+        answer = json.loads(self._process.stdout.readline())
+        assert answer["code"] == 0
+        return answer["output"], finish(case, RunChart(case.facts), {"kind": "ok", "code": 0})
 
     def close(self) -> None:
         assert self._process.stdin is not None
@@ -110,7 +109,7 @@ def test_a_full_disk_ends_the_writing_and_not_the_training(trainer: Trainer, mos
     output, report = trainer.train("", most_bytes=most_bytes)
     assert output == trainer.plain
     assert report["verdict"] in ("unsure", "healthy")
-    assert open_case(report["folder"]).name == "case"
+    assert open_case(report["folder"]).about["exit"] == {"kind": "ok", "code": 0}
 
 
 def test_a_case_that_cannot_be_written_to_harms_nothing(trainer: Trainer) -> None:

@@ -191,7 +191,7 @@ class ProcessChart:
             try:
                 handler(self, fact)
             except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-                self.probes_off.append({"k": "probe_off", "probe": f"fact {fact['k']}", "why": "a fact was not whole"})
+                keep(self.probes_off, {"k": "probe_off", "probe": f"fact {fact['k']}", "why": "a fact was not whole"}, 64)
 
     # -- what rules ask often --------------------------------------------------------------------------------------
 

@@ -78,7 +78,7 @@ def closer(look_for: str, places: Sequence[Place]) -> tuple[Place, str] | None:
             if tree is None:
                 continue
             scopes: list[ast.AST] = [scope for scope in [_enclosing(tree, near.line)] if scope is not None]
-            if look_for not in IN_THE_FUNCTION or not scopes or look_for in ("step", "difference"):
+            if look_for not in IN_THE_FUNCTION or not scopes or look_for in ("step", "difference", "clear"):
                 scopes.append(tree)
             for scope in scopes:
                 found = sorted({node.lineno for node in ast.walk(scope) if match(node) and hasattr(node, "lineno")})
