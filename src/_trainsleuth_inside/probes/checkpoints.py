@@ -31,4 +31,5 @@ def install(watch: Watch, probe: Probe) -> None:
 
     patch(watch.torch, "load", "torch.load")
     patch(watch.torch.serialization, "load", "torch.load")
+    after_import("safetensors", probe.guard(lambda module: patch(module, "safe_open", "safetensors")))
     after_import("safetensors.torch", probe.guard(lambda module: patch(module, "load_file", "safetensors")))

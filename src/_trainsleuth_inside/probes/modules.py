@@ -186,7 +186,10 @@ def install(watch: Watch, probe: Probe) -> None:
     @probe.guard
     def made(module: Any) -> None:
         if len(made_at) < 50_000:
-            made_at[id(module)] = (type(module).__name__, places.of_frame(sys._getframe(2)), time.time())
+            frame: Any = sys._getframe(2)
+            while frame is not None and frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is module:
+                frame = frame.f_back  # the line that builds the module, not its own super().__init__()
+            made_at[id(module)] = (type(module).__name__, places.of_frame(frame), time.time())
 
     base.__init__ = __init__
 

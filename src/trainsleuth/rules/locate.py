@@ -49,9 +49,9 @@ def _squared_difference(node: ast.AST) -> bool:
     return (squared or _called(node, "pow", "square", "abs")) and any(_difference(child) for child in ast.walk(node))
 
 
-def _trainable_tensor(node: ast.AST) -> bool:
+def _requires_grad(node: ast.AST, value: bool) -> bool:
     return isinstance(node, ast.Call) and any(
-        keyword.arg == "requires_grad" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+        keyword.arg == "requires_grad" and isinstance(keyword.value, ast.Constant) and keyword.value.value is value
         for keyword in node.keywords
     )
 
@@ -64,7 +64,8 @@ SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "argmax": ("the argmax", (lambda node: _called(node, "argmax", "max"),)),
     "difference": ("the difference", (_squared_difference, _difference)),
     "rate": ("sets the learning rate", (_sets_rate,)),
-    "tensor-attribute": ("a plain tensor", (_trainable_tensor,)),
+    "frozen": ("made frozen", (lambda node: _requires_grad(node, False),)),
+    "tensor-attribute": ("a plain tensor", (lambda node: _requires_grad(node, True),)),
 }
 IN_THE_FUNCTION = ("step", "clear", "difference")
 

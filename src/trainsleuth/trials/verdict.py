@@ -57,9 +57,21 @@ def _judge(rule: str, control: Outcome, turned: Outcome, placebos: Sequence[Outc
         return "confirmed", "without the mechanism the loss falls; another seed changes neither"
     if control.kind == "stalled" and turned.kind == "stalled":
         return "refuted", "the mechanism is real and was removed, yet the loss stays where it is: this is not why"
-    return "inconclusive", (
-        f"the mechanism is real and was removed, but within {turned.windows} steps the loss does not tell the difference"
-    )
+    return "inconclusive", f"the mechanism is real and was removed, but {_no_gain(rule, control, turned)}"
+
+
+def _no_gain(rule: str, control: Outcome, other: Outcome) -> str:
+    """What the loss did instead of falling further, in words that claim no more than the numbers."""
+    before, after = compared(control, other)
+    if before is None or after is None:
+        return "there are too few steps to compare"
+    numbers = f"{before.last:.4f} as it is, {after.last:.4f} without the mechanism"
+    error = (before.last_error**2 + after.last_error**2) ** 0.5
+    if after.last - before.last <= ERRORS * error:
+        return f"the loss does not tell the difference within {other.windows} steps ({numbers})"
+    if rule == "mode/eval-during-training":
+        return f"the training loss ends higher ({numbers}): active dropout raises it, so it cannot tell what the mode costs"
+    return f"the loss ends higher, not lower ({numbers})"
 
 
 def symptom(rule: str, control: Outcome) -> bool:
@@ -102,13 +114,16 @@ def seed_spread(control: Outcome, placebos: Sequence[Outcome]) -> float:
 
 
 def verified(rule: str, control: Outcome, remedy: Outcome) -> tuple[bool, str]:
-    """Whether a patched run shows the cure: the mechanism is gone, and a loss that stood still falls."""
+    """Whether a patched run shows the cure: the mechanism is gone, and the loss ends clearly lower.
+
+    A mechanism that is gone without a gain is told, and is not called verified: the run did not show that it cures anything.
+    """
     if remedy.kind in ("crash", "hang", "nan", "not applicable"):
         return False, f"the patched program: {remedy.why or remedy.kind}"
     if not mechanism_gone(rule, control.mechanism[rule], remedy.mechanism[rule]):
         return False, "the patched program shows the same mechanism"
     if gains(control, remedy):
         return True, "the loss ends lower"
-    if control.kind == "stalled":
+    if control.kind == "stalled" and remedy.kind == "stalled":
         return False, "the mechanism is gone, but the loss still stands"
-    return True, "the mechanism is gone; the loss alone does not tell within so few steps"
+    return False, f"the mechanism is gone, but {_no_gain(rule, control, remedy)}"

@@ -11,7 +11,7 @@ How to cure it
     Freeze by module, not by a pattern in names; print the names that are left trainable.
 When it is wrong
     LoRA, linear probes and frozen towers freeze most of a model on purpose; they learn, so there is no symptom to explain and
-    the rule is silent.
+    the rule is silent. Weights that are frozen at random and never loaded are worth a note all the same.
 """
 
 from trainsleuth.case.chart import ProcessChart
@@ -30,16 +30,17 @@ def rule(chart: ProcessChart) -> Verdict:
     if not frozen or elements(frozen) < 0.5 * elements(called):
         return None
     now = standing(chart)
-    if isinstance(now, str):
-        return Missing(now)
-    if not now.stuck:
-        return None
     random = [p for p in frozen if not p.loaded]
+    stuck = not isinstance(now, str) and now.stuck
+    never_loaded = not chart.weights_files and elements(random) >= 0.5 * elements(called)
+    if not stuck and not (never_loaded and chart.windows >= 3):
+        return Missing(now) if isinstance(now, str) else None
     places = {p.frozen_at for p in frozen if p.frozen_at}
     largest = sorted(places, key=lambda at: -elements([p for p in frozen if p.frozen_at == at]))
     left = [p for p in called if p.trainable]
     return Seen(
-        title=f"{percent(elements(frozen) / elements(called))} of the model is frozen, and the rest does not learn",
+        title=f"{percent(elements(frozen) / elements(called))} of the model is frozen"
+        + (", and the rest does not learn" if stuck else " at its random start"),
         where=[Spot(at, "freezes " + count([p for p in frozen if p.frozen_at == at], "parameter")) for at in largest[:3]]
         or [model.at for model in chart.models.values()][:1],
         evidence=[
@@ -47,8 +48,10 @@ def rule(chart: ProcessChart) -> Verdict:
             + (f"; {count(random, 'parameter')} of them never loaded from anywhere, so they stay random" if random else ""),
             f"left to train: {names(left) or 'nothing'}, {elements(left):,} numbers",
         ],
-        step=now.curve.count,
+        severity="critical" if stuck else "note",
+        step=chart.windows,
         statement="layers that should learn are frozen",
         advice=["Freeze by module instead of by a pattern in names, and print what is left trainable."],
         certain=False,
+        look_for="" if largest else "frozen",
     )
