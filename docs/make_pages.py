@@ -21,7 +21,12 @@ def page(rule: Rule) -> str:
             lines += ["", f"## {line}", ""]
         else:
             lines.append(line.strip())
-    lines += ["", "## In the product", "", f"- kind: {rule.kind}, {'seen in the structure' if rule.structural else 'statistical'}"]
+    lines += [
+        "",
+        "## In the product",
+        "",
+        f"- kind: {rule.kind}, {'seen in the structure' if rule.structural else 'statistical'}",
+    ]
     if rule.explains:
         lines.append("- explains: " + ", ".join(f"`{name}`" for name in rule.explains))
     knob = knob_for(rule.name)

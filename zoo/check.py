@@ -17,11 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import tomllib
 
 ZOO = Path(__file__).resolve().parent
 LIMIT = 180

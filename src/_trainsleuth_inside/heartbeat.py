@@ -10,6 +10,8 @@ from typing import Optional
 
 SIZE = 4096
 LAYOUT = struct.Struct("<8sIIQQdd")  # magic, pid, phase, windows, backwards, since, started
+CHANGING = struct.Struct("<IQQd")  # of those the four in the middle, phase to since
+CHANGING_AT = 12
 MAGIC = b"TSBEAT1\0"
 PHASES = ("starting", "outside", "forward", "backward", "step", "data", "ended")
 STARTING, OUTSIDE, FORWARD, BACKWARD, STEP, DATA, ENDED = range(7)
@@ -43,7 +45,8 @@ class Heartbeat:
         finally:
             if handle >= 0:
                 os.close(handle)
-        self.tick(STARTING)
+        if self._page is not None:
+            LAYOUT.pack_into(self._page, 0, MAGIC, self._pid, STARTING, self.windows, self.backwards, time.time(), self._started)
 
     def remove(self) -> None:
         """Take the page away: the process has ended well and nothing is to be learnt from it."""
@@ -59,4 +62,4 @@ class Heartbeat:
 
     def tick(self, phase: int) -> None:
         if self._page is not None:
-            LAYOUT.pack_into(self._page, 0, MAGIC, self._pid, phase, self.windows, self.backwards, time.time(), self._started)
+            CHANGING.pack_into(self._page, CHANGING_AT, phase, self.windows, self.backwards, time.time())

@@ -16,6 +16,7 @@ _STANDARD = tuple(
     os.path.abspath(path) + os.sep for key, path in sysconfig.get_paths().items() if key in ("stdlib", "platstdlib") and path
 )
 _kinds: Dict[str, int] = {}
+_paths: Dict[str, str] = {}
 
 
 def kind_of(filename: str) -> int:
@@ -26,11 +27,7 @@ def kind_of(filename: str) -> int:
     path = os.path.abspath(filename)
     if path.startswith(_OUR_FOLDER):
         kind = OURS
-    elif filename.startswith("<") and not filename.startswith("<ipython"):
-        kind = LIBRARY
-    elif f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path or path.startswith(_STANDARD):
-        kind = LIBRARY
-    elif _is_console_script(path):
+    elif (filename.startswith("<") and not filename.startswith("<ipython")) or _installed(path):
         kind = LIBRARY
     else:
         kind = USER
@@ -38,8 +35,11 @@ def kind_of(filename: str) -> int:
     return kind
 
 
-def _is_console_script(path: str) -> bool:
-    return os.path.dirname(path) == os.path.dirname(os.path.abspath(sys.executable))
+def _installed(path: str) -> bool:
+    """Part of Python, of an installed package, or a console script beside the interpreter."""
+    beside_python = os.path.dirname(path) == os.path.dirname(os.path.abspath(sys.executable))
+    parts = path.split(os.sep)
+    return beside_python or "site-packages" in parts or "dist-packages" in parts or path.startswith(_STANDARD)
 
 
 def caller(skip: int = 1) -> Optional[Place]:
@@ -78,7 +78,11 @@ def _worth_naming(code: CodeType) -> bool:
 
 
 def _place(frame: FrameType) -> Place:
-    return (os.path.abspath(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
+    code = frame.f_code
+    path = _paths.get(code.co_filename)
+    if path is None:
+        path = _paths[code.co_filename] = os.path.abspath(code.co_filename)
+    return (path, frame.f_lineno, code.co_name)
 
 
 def without_us(traceback: Any) -> Any:

@@ -42,6 +42,10 @@ class LossSeries:
         if value > self._most:
             self._most = value
 
+    def add_all(self, values: List[float]) -> None:
+        for value in values:
+            self.add(value)
+
     def take(self) -> Optional[Dict[str, Any]]:
         if self._n + self._not_finite == 0:
             return None

@@ -90,7 +90,7 @@ class Watch:
             if loss.device.type == "cpu":
                 series.add(loss.item())
             elif self.sampling:
-                self.late.read(loss.detach().reshape(1), lambda numbers, to=series: to.add(numbers[0]))
+                self.late.read(loss.detach().reshape(1), series.add_all)
         for reaction in list(self.when_backward_ended):
             reaction(loss)
         if self.windows == 0 and self.backwards >= 4 and self.backwards & (self.backwards - 1) == 0:
@@ -122,9 +122,11 @@ class Watch:
         record.sampling = self.numbers.wants(record.windows + 1)
         record.deep = not self.compiled and self.depth.wants(record.windows + 1)
         self._deep_walks = 0
-        records = self.optimizers.values()
-        self.sampling = record.sampling or any(other.sampling for other in records)
-        self.deep = not self.compiled and (record.deep or any(other.deep for other in records))
+        self.sampling, self.deep = record.sampling, record.deep
+        if len(self.optimizers) > 1:
+            records = self.optimizers.values()
+            self.sampling = self.sampling or any(other.sampling for other in records)
+            self.deep = not self.compiled and (self.deep or any(other.deep for other in records))
 
     def owned_parameters(self) -> List[Any]:
         """Every parameter that a living optimizer holds."""

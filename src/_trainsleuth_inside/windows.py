@@ -128,8 +128,9 @@ class OptimizerRecord:
         for backward in self.pending:
             backward.used = True
         self.pending = []
-        self._row_discarded += sum(1 for backward in self._dropped_before if not backward.used and not backward.fed_inputs)
-        self._dropped_before, self._dropped = self._dropped, []
+        if self._dropped_before or self._dropped:
+            self._row_discarded += sum(1 for backward in self._dropped_before if not backward.used and not backward.fed_inputs)
+            self._dropped_before, self._dropped = self._dropped, []
         self._note_rates()
 
     def _drop_pending(self, at: Optional[Place]) -> None:
@@ -203,6 +204,8 @@ class OptimizerRecord:
             self._rates = [[rate, rate, rate] for rate in rates]
             return
         for known, rate in zip(self._rates, rates):
+            if rate == known[2]:
+                continue
             if rate < known[0]:
                 known[0] = rate
             if rate > known[1]:

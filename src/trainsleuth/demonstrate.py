@@ -25,7 +25,9 @@ def demonstrate(keep: bool) -> int:
         import torch  # noqa: F401
         import yaml  # noqa: F401
     except ImportError as missing:
-        console.print(f"trainsleuth: the demo trains a model; it needs torch, numpy and PyYAML ({missing.name} is not installed).")
+        console.print(
+            f"trainsleuth: the demo trains a model; it needs torch, numpy and PyYAML ({missing.name} is not installed)."
+        )
         return 2
     source = find_program()
     if source is None:
@@ -58,7 +60,9 @@ def _story(console: Console, folder: Path) -> int:
     if report is None or not report["findings"]:
         console.print("trainsleuth: the demo's program did not show its sickness here; please report this.")
         return 2
-    console.print(Text("Is that so? The program runs again with only that changed, beside a control and a placebo.\n", style="bold"))
+    console.print(
+        Text("Is that so? The program runs again with only that changed, beside a control and a placebo.\n", style="bold")
+    )
     _call(console, folder, "prove", "case", "F1")
     console.print(Text("Then the patch, tried before it is shown.\n", style="bold"))
     _call(console, folder, "fix", "case", "F1", "--verify")

@@ -41,7 +41,7 @@ class Envelope(_torch.nn.Module):
             return getattr(super().__getattr__("inner"), name)
 
     def __setattr__(self, name, value):
-        if name != "inner" and "inner" in self.__dict__.get("_modules", {}) and hasattr(self.inner, name):
+        if name not in self.__dict__ and "inner" in self.__dict__.get("_modules", {}) and hasattr(self.inner, name):
             setattr(self.inner, name, value)
         else:
             super().__setattr__(name, value)

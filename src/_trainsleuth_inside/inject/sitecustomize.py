@@ -12,12 +12,14 @@ import sys
 _here = os.path.dirname(os.path.abspath(__file__))
 
 
-def _start_probes():
+def _start_probes() -> None:
     package = os.path.dirname(_here)
     name = "_trainsleuth_inside"
     spec = importlib.util.spec_from_file_location(
         name, os.path.join(package, "__init__.py"), submodule_search_locations=[package]
     )
+    if spec is None or spec.loader is None:
+        return
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -26,7 +28,7 @@ def _start_probes():
     bootstrap.begin()
 
 
-def _run_the_next_sitecustomize():
+def _run_the_next_sitecustomize() -> None:
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _here]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
     if spec is not None and spec.loader is not None:

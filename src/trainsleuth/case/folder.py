@@ -1,10 +1,10 @@
 """The case folder on disk.
 
-    case.json        what was run, where, when, by which version; how it ended      (schema 1)
-    facts/*.jsonl    one file per process, written by the probes
-    beats/*.beat     one heartbeat page per process
-    report.json      the findings, in the schema of docs/json.md
-    trials/          one folder per trial, each a case of its own
+case.json        what was run, where, when, by which version; how it ended      (schema 1)
+facts/*.jsonl    one file per process, written by the probes
+beats/*.beat     one heartbeat page per process
+report.json      the findings, in the schema of docs/json.md
+trials/          one folder per trial, each a case of its own
 """
 
 from __future__ import annotations

@@ -21,5 +21,8 @@ def command(rule: str | None) -> None:
     found = rule_named(rule)
     if found is None:
         near = [known.name for known in all_rules() if rule.split("/")[-1] in known.name]
-        stop(f"there is no rule {rule}." + (f" Did you mean {', '.join(near[:3])}?" if near else " `trainsleuth explain` lists them."))
+        stop(
+            f"there is no rule {rule}."
+            + (f" Did you mean {', '.join(near[:3])}?" if near else " `trainsleuth explain` lists them.")
+        )
     click.echo(f"{found.name}\n\n{found.page}")

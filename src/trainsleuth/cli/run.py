@@ -13,13 +13,19 @@ from trainsleuth.rules.kinds import Finding
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--case", "folder", type=click.Path(path_type=Path), help="Keep the case in this folder instead of .trainsleuth/cases.")
+@click.option(
+    "--case", "folder", type=click.Path(path_type=Path), help="Keep the case in this folder instead of .trainsleuth/cases."
+)
 @click.option("--json", "json_file", help="Write the report to this file as well (- for standard output).")
 @click.option("--quiet", is_flag=True, help="Print nothing; the report is in the case.")
-@click.option("--budget", type=click.FloatRange(0.05, 50), default=1.0, show_default=True, metavar="PERCENT", help="What watching may cost.")
+@click.option(
+    "--budget", type=click.FloatRange(0.05, 50), default=1.0, show_default=True, metavar="PERCENT", help="What watching may cost."
+)
 @click.option("--no-live", is_flag=True, help="No findings before the end.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND…")
-def command(folder: Path | None, json_file: str | None, quiet: bool, budget: float, no_live: bool, words: tuple[str, ...]) -> None:
+def command(
+    folder: Path | None, json_file: str | None, quiet: bool, budget: float, no_live: bool, words: tuple[str, ...]
+) -> None:
     """Run a program under observation, and say at the end what is wrong with it.
 
     The program, its output, its exit code and its numbers are as without us. A .py file is run by the active Python.

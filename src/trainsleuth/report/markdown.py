@@ -35,7 +35,9 @@ def _finding(finding: dict[str, Any], trials: list[dict[str, Any]]) -> list[str]
              + (f", step {finding['step']:,}" if finding["step"] is not None else ""), ""]  # fmt: skip
     if finding["where"]:
         lines += ["| line | code | |", "|---|---|---|"]
-        lines += [f"| {w['file']}:{w['line']} | `{w['code'].replace('|', chr(92) + '|')}` | {w['note']} |" for w in finding["where"]] + [""]
+        lines += [
+            f"| {w['file']}:{w['line']} | `{w['code'].replace('|', chr(92) + '|')}` | {w['note']} |" for w in finding["where"]
+        ] + [""]
     lines += ["### Evidence", "", *[f"- {text}" for text in finding["evidence"]], ""]
     for text in finding["symptom_texts"]:
         lines += [f"Symptom: {text}", ""]

@@ -46,7 +46,10 @@ def add_patch(report: dict[str, Any], finding: str, patch: Patch, cwd: Path, ver
     """Put the patch first among the finding's remedies, with the trial that verified it."""
     row = next(row for row in report["findings"] if row["id"] == finding)
     others = [remedy for remedy in row["remedies"] if remedy["kind"] == "advice" and remedy["summary"] != patch.summary]
-    row["remedies"] = [{"kind": patch.kind, "summary": patch.summary, "diff": patch.diff(cwd), "verified": verified}, *others]
+    diff = patch.diff(cwd)
+    if not pair:  # not tried now: what an earlier trial of the same patch showed still holds
+        verified = any(remedy["diff"] == diff and remedy["verified"] for remedy in row["remedies"] if diff)
+    row["remedies"] = [{"kind": patch.kind, "summary": patch.summary, "diff": diff, "verified": verified}, *others]
     known = {trial.get("id") for trial in report["trials"] if trial.get("finding") == finding}
     for trial in pair:
         if trial.id not in known:

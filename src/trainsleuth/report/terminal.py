@@ -16,7 +16,9 @@ COLOURS = {"critical": "bold red", "warning": "bold yellow", "note": "bold blue"
 STATUS = {"confirmed": "bold green", "refuted": "dim", "workaround": "yellow", "inconclusive": "yellow", "suspected": ""}
 
 
-def show_finding(console: Console, finding: Finding, cwd: Path, case_name: str = "", trials: list[dict[str, Any]] | None = None) -> None:
+def show_finding(
+    console: Console, finding: Finding, cwd: Path, case_name: str = "", trials: list[dict[str, Any]] | None = None
+) -> None:
     width = max(60, min(console.width, 120))
     head = Text(f"{finding.id:<4}", style="bold")
     head.append(f"{finding.severity:<10}", style=COLOURS[finding.severity])
@@ -79,7 +81,11 @@ def _how_to_settle(finding: Finding, knobs: list[str], case_name: str) -> str:
         return f"trainsleuth prove {case_name} {finding.id}".replace("  ", " ") + f"   (turns the knob {knob.name})"
     if knobs:
         return f"a trial with the knob {knobs[0]} would"
-    return "the evidence above is the mechanism itself; no trial is needed" if finding.certain else "a closer look at the lines above"
+    return (
+        "the evidence above is the mechanism itself; no trial is needed"
+        if finding.certain
+        else "a closer look at the lines above"
+    )
 
 
 def _proof_lines(trials: list[dict[str, Any]]) -> list[str]:

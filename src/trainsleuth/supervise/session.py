@@ -59,7 +59,9 @@ def watch_run(
     try:
         return case, finish(case, chart, _exit(code)), code
     except Exception as problem:  # whatever we cannot do, the program has ended in its own way
-        raise ReportError(f"the run ended, but its report could not be made ({type(problem).__name__}: {problem}).", code) from problem
+        raise ReportError(
+            f"the run ended, but its report could not be made ({type(problem).__name__}: {problem}).", code
+        ) from problem
 
 
 def finish(case: Case, chart: RunChart, ended: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,9 @@ def rule(chart: ProcessChart) -> Verdict:
 
 def _mixed(calls: LossCalls) -> Seen | None:
     """Some batches counted from 0 and others from 1: the lowest and the highest class avoid each other, no two others do."""
-    batches = [s["histogram"] for s in calls.samples if s.get("histogram") and len(s["target_shape"]) == 1 and sum(s["histogram"]) >= 8]
+    batches = [
+        s["histogram"] for s in calls.samples if s.get("histogram") and len(s["target_shape"]) == 1 and sum(s["histogram"]) >= 8
+    ]
     if len(batches) < 6 or len(batches[0]) < 4:
         return None
     low, high = [b[0] > 0 for b in batches], [b[-1] > 0 for b in batches]

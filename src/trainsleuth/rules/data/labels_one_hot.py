@@ -18,7 +18,9 @@ from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number
 
 
-@cause_rule("data/labels-one-hot", explains=("crash/exception", "stall/flat-loss"), masks=("stall/inputs-and-targets-misaligned",))
+@cause_rule(
+    "data/labels-one-hot", explains=("crash/exception", "stall/flat-loss"), masks=("stall/inputs-and-targets-misaligned",)
+)
 def rule(chart: ProcessChart) -> Verdict:
     crash = chart.crash
     if crash is not None and (labels := crash.get("labels")):
@@ -42,7 +44,9 @@ def rule(chart: ProcessChart) -> Verdict:
             return Seen(
                 title="class probabilities do not sum to one for a sample",
                 where=[Spot(calls.at, "receives these targets") if calls.at else None],
-                evidence=[f"targets {tuple(calls.last['target_shape'])}: the sum over the classes is off by up to {number(max(off))}"],
+                evidence=[
+                    f"targets {tuple(calls.last['target_shape'])}: the sum over the classes is off by up to {number(max(off))}"
+                ],
                 severity="warning",
                 step=2,
                 statement="the targets are one-hot along another axis, or have several ones",

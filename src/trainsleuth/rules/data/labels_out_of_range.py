@@ -37,19 +37,21 @@ def rule(chart: ProcessChart) -> Verdict:
                     *(["they look as if they were counted from 1"] if off_by_one else []),
                 ],
                 step=chart.windows + 1,
-                statement="labels are counted from 1, or the head has too few outputs" if off_by_one else "labels and head do not agree",
+                statement="labels are counted from 1, or the head has too few outputs"
+                if off_by_one
+                else "labels and head do not agree",
                 advice=[f"Subtract 1 from the labels, or give the head {most + 1} outputs."],
             )
     for calls in chart.loss_calls.values():
         if not calls.samples:
             continue
         if calls.function.startswith("binary_cross_entropy"):
-            most, least = max(calls.numbers("target_most"), default=1), min(calls.numbers("target_least"), default=0)
-            if most > 1 + 1e-3 or least < -1e-3:
+            highest, lowest = max(calls.numbers("target_most"), default=1.0), min(calls.numbers("target_least"), default=0.0)
+            if highest > 1 + 1e-3 or lowest < -1e-3:
                 return Seen(
-                    title=f"targets of {calls.function} run from {number(least)} to {number(most)}; they must lie between 0 and 1",
+                    title=f"targets of {calls.function} run from {number(lowest)} to {number(highest)}; they must lie between 0 and 1",
                     where=[Spot(calls.at, "receives these targets") if calls.at else None],
-                    evidence=[f"range over {len(calls.samples)} looks: {number(least)} to {number(most)}"],
+                    evidence=[f"range over {len(calls.samples)} looks: {number(lowest)} to {number(highest)}"],
                     step=1,
                     statement="the targets are not probabilities",
                     advice=["Divide masks of 0 to 255 by 255, or compare with > 0."],
@@ -60,7 +62,9 @@ def rule(chart: ProcessChart) -> Verdict:
             return Seen(
                 title=f"labels that equal {index} give no loss: ignore_index={index} is also a class of this model",
                 where=[Spot(calls.at, "ignores them") if calls.at else None],
-                evidence=[f"{percent(sum(ignored) / len(ignored))} of the labels are {index}; the model has an output for it that nothing trains"],
+                evidence=[
+                    f"{percent(sum(ignored) / len(ignored))} of the labels are {index}; the model has an output for it that nothing trains"
+                ],
                 severity="note",
                 step=3,
                 statement="a class may be ignored by mistake",

@@ -46,8 +46,10 @@ def rule(chart: ProcessChart) -> Verdict:
         largest = sorted(loaders, key=lambda loader: -sum(p["batches"] for p in loader.passes))
         return Seen(
             title=f"the data come sorted: {number(observed)} classes per batch where shuffling would give {number(expected)}",
-            where=[*[Spot(loader.at, "does not shuffle") for loader in largest[:1] if loader.at],
-                   Spot(calls.at, "labels seen here") if calls.at else None],  # fmt: skip
+            where=[
+                *[Spot(loader.at, "does not shuffle") for loader in largest[:1] if loader.at],
+                Spot(calls.at, "labels seen here") if calls.at else None,
+            ],
             evidence=[f"{len(samples)} batches looked at over {chart.windows:,} windows, {len(present)} classes in all"],
             severity="warning",
             step=chart.windows,

@@ -40,14 +40,19 @@ def rule(chart: ProcessChart) -> Verdict:
         if not affected or all(frozen for _, _, frozen in affected):
             continue
         what = " and ".join(
-            text for text in (count(norms, "norm layer") if norms else "", count(others, "dropout layer") if others else "") if text
+            text
+            for text in (count(norms, "norm layer") if norms else "", count(others, "dropout layer") if others else "")
+            if text
         )
         set_at = place(fact["set_at"])
         at = place(fact["at"])
         switched = any(training for training, grad, _ in model.recent if grad) or (True, True) in model.modes
         return Seen(
             title=f"the model is trained in eval mode: {what} do not do their work",
-            where=[Spot(set_at, "puts it into eval mode, and nothing puts it back") if set_at else None, Spot(at, "trained here") if at else None],
+            where=[
+                Spot(set_at, "puts it into eval mode, and nothing puts it back") if set_at else None,
+                Spot(at, "trained here") if at else None,
+            ],
             evidence=[
                 f"in eval mode during the latest training forwards: {', '.join(path or model.kind for path, _, _ in affected[:4])}"
                 + (f" and {fact['eval_count'] - 4} more" if fact["eval_count"] > 4 else ""),

@@ -23,7 +23,11 @@ from trainsleuth.rules.wording import count
 def rule(chart: ProcessChart) -> Verdict:
     for model in chart.models.values():
         fact = model.modes.get((True, True)) or model.modes.get((True, False))
-        if fact is None or fact["train_count"] == 0 or not any(p.owners for p in map(chart.parameters.get, model.parameters) if p):
+        if (
+            fact is None
+            or fact["train_count"] == 0
+            or not any(p.owners for p in map(chart.parameters.get, model.parameters) if p)
+        ):
             continue
         trained_from = {loader for (_, grad, loader) in model.calls if grad}
         elsewhere = {
@@ -41,7 +45,11 @@ def rule(chart: ProcessChart) -> Verdict:
             title=f"the model is validated in train mode: {count(fact['train_count'], 'layer')} in train mode",
             where=[Spot(at, "runs in train mode, without gradients") if at else None],
             evidence=[
-                *([f"{calls:,} forwards without gradients in train mode, on batches that it is not trained on"] if elsewhere else []),
+                *(
+                    [f"{calls:,} forwards without gradients in train mode, on batches that it is not trained on"]
+                    if elsewhere
+                    else []
+                ),
                 *(["a loss is computed there without gradients"] if losses else []),
                 f"{count(fact['train_count'], 'Dropout or norm layer')} in train mode",
             ],

@@ -27,7 +27,9 @@ def rule(chart: ProcessChart) -> Verdict:
         recovered = math.isfinite(curve.last)
         before = curve.points[-1] if curve.points else None
         return Seen(
-            title=f"the loss is {'NaN' if math.isnan(curve.last) else 'infinite'}" if not recovered else "the loss was not finite for a while",
+            title=f"the loss is {'NaN' if math.isnan(curve.last) else 'infinite'}"
+            if not recovered
+            else "the loss was not finite for a while",
             where=[Spot(at, "back-propagated here")],
             evidence=[
                 f"{curve.not_finite:,} of {curve.count:,} values are not finite"

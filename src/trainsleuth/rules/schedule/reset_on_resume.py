@@ -36,8 +36,10 @@ def rule(chart: ProcessChart) -> Verdict:
             at = place(fact["at"])
             return Seen(
                 title=f"resumed at step {int(fact['state_step'])} with a schedule that starts anew: learning rate {number(saved)} → {number(used)}",
-                where=[Spot(schedulers[-1].at, "its state is not loaded") if schedulers[-1].at else None,
-                       Spot(at, "the optimizer's state is") if at else None],  # fmt: skip
+                where=[
+                    Spot(schedulers[-1].at, "its state is not loaded") if schedulers[-1].at else None,
+                    Spot(at, "the optimizer's state is") if at else None,
+                ],
                 evidence=[f"the loaded optimizer had a learning rate of {number(saved)}, the steps after it used {number(used)}"],
                 severity="warning",
                 step=optimizer.windows,

@@ -45,8 +45,11 @@ def rule(chart: ProcessChart) -> Verdict:
     now = standing(chart)
     return Seen(
         title=f"warm-up never ends: after {optimizer.windows:,} steps the learning rate is {percent(rates.most / meant)} of {number(meant)}",
-        where=[*[Spot(at, "asked for here") for s in schedulers[:1] if (at := place(s.about.get("via")))],
-               *[Spot(s.at, "this schedule") for s in schedulers if s.at][:1], Spot(optimizer.at, "the optimizer") if optimizer.at else None],  # fmt: skip
+        where=[
+            *[Spot(at, "asked for here") for s in schedulers[:1] if (at := place(s.about.get("via")))],
+            *[Spot(s.at, "this schedule") for s in schedulers if s.at][:1],
+            Spot(optimizer.at, "the optimizer") if optimizer.at else None,
+        ],
         evidence=[
             f"learning rate {number(rates.first)} → {number(rates.last)}, still rising at the last step",
             f"at this pace it reaches {number(meant)} after about {int(optimizer.windows * meant / rates.last):,} steps",

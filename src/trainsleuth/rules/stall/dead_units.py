@@ -45,17 +45,25 @@ def rule(chart: ProcessChart) -> Verdict:
     at = place(worst[4]) if worst else None
     died = all(p.first_gradients and p.first_gradients[0] for p in dead)
     optimizer = chart.main_optimizer()
-    shares = f"{percent(worst[15])} of the units of {worst[2] or worst[3]} are zero for every sample of the batch" if worst else ""
+    shares = (
+        f"{percent(worst[15])} of the units of {worst[2] or worst[3]} are zero for every sample of the batch" if worst else ""
+    )
     return Seen(
         title=f"{percent(worst[15]) if worst else 'most'} of the units before the head are dead: their layers get a gradient of exactly 0",
         where=[
-            Spot(optimizer.at, "its steps killed them: they were alive at the start") if died and optimizer and optimizer.at else None,
+            Spot(optimizer.at, "its steps killed them: they were alive at the start")
+            if died and optimizer and optimizer.at
+            else None,
             *[Spot(p, "the dead layer was built here") for p in dict.fromkeys(p.made_at for p in dead if p.made_at)][:2],
             Spot(at, "called here") if at else None,
         ],
-        evidence=[f"{names(dead)}: gradient exactly 0 in {dead[0].zero_gradient} of {dead[0].looks} looks", *([shares] if shares else [])],
+        evidence=[
+            f"{names(dead)}: gradient exactly 0 in {dead[0].zero_gradient} of {dead[0].looks} looks",
+            *([shares] if shares else []),
+        ],
         step=chart.windows,
-        statement="a step was too large and pushed the activations below zero for every input" if died
+        statement="a step was too large and pushed the activations below zero for every input"
+        if died
         else "the activations are zero for every input, from the start",
         advice=["Lower the learning rate or warm it up, check the bias, or use LeakyReLU, GELU or a norm layer."],
     )

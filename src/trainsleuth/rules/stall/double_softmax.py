@@ -13,7 +13,7 @@ When it is wrong
     A log-softmax before cross entropy is idempotent and harmless: the rule is silent.
 """
 
-from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.chart import Place, ProcessChart, place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 
 SHAPE_ONLY = ("View", "Reshape", "Unsafe", "Squeeze", "Unsqueeze", "Permute", "Transpose", "Select", "Slice", "ToCopy", "Clone")
@@ -25,7 +25,9 @@ SHAPE_ONLY = ("View", "Reshape", "Unsafe", "Squeeze", "Unsqueeze", "Permute", "T
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     for calls in chart.loss_calls.values():
-        wanted = {"cross_entropy": ("Softmax", "softmax"), "binary_cross_entropy_with_logits": ("Sigmoid", "sigmoid")}.get(calls.function)
+        wanted = {"cross_entropy": ("Softmax", "softmax"), "binary_cross_entropy_with_logits": ("Sigmoid", "sigmoid")}.get(
+            calls.function
+        )
         if wanted is None or len(calls.samples) < 2:
             continue
         makers = [_real_maker(sample["made_by"]) for sample in calls.samples[-3:]]
@@ -52,9 +54,7 @@ def _real_maker(names: list[str]) -> str:
     return next((name for name in names if not name.startswith(SHAPE_ONLY)), "")
 
 
-def _activation_places(chart: ProcessChart, kind: str) -> list[object]:
-    from trainsleuth.case.chart import place
-
+def _activation_places(chart: ProcessChart, kind: str) -> list[Place]:
     found = []
     for fact in chart.deep[-1:]:
         for row in fact["calls"]:

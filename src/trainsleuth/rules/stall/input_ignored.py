@@ -32,9 +32,17 @@ def rule(chart: ProcessChart) -> Verdict:
         return Missing("four looks at a loss function that we know")
     classes = calls.last.get("target_kind") in ("index", "probabilities")
     spreads = calls.numbers("spread" if classes else "input_row_spread")[-3:]
-    sizes = calls.numbers("size")[-3:] if classes else [max(abs(a), abs(b)) for a, b in
-                                                          zip(calls.numbers("input_least")[-3:], calls.numbers("input_most")[-3:])]  # fmt: skip
-    if len(spreads) < 3 or len(sizes) < 3 or any(spread > EQUAL * size for spread, size in zip(spreads, sizes)) or min(sizes) == 0:
+    sizes = (
+        calls.numbers("size")[-3:]
+        if classes
+        else [max(abs(a), abs(b)) for a, b in zip(calls.numbers("input_least")[-3:], calls.numbers("input_most")[-3:])]
+    )
+    if (
+        len(spreads) < 3
+        or len(sizes) < 3
+        or any(spread > EQUAL * size for spread, size in zip(spreads, sizes))
+        or min(sizes) == 0
+    ):
         return None
     if not classes and min(calls.numbers("target_row_spread")[-3:] or [0]) == 0:
         return None

@@ -70,7 +70,9 @@ def _ctc(chart: ProcessChart, calls: LossCalls) -> Verdict:
     return Seen(
         title="the loss has fallen, and the best path is still nothing but blanks",
         where=[at],
-        evidence=[f"loss {number(first)} → {number(last)}; share of blanks among the best symbols {percent(shares[-1])} in the last looks"],
+        evidence=[
+            f"loss {number(first)} → {number(last)}; share of blanks among the best symbols {percent(shares[-1])} in the last looks"
+        ],
         severity="warning",
         step=main[1].count,
         statement="CTC has collapsed to blanks: any decoder gives empty text",
@@ -94,7 +96,7 @@ def _logged(chart: ProcessChart) -> Verdict:
         if not ACCURACY.search(name) or curve.count < 5 or curve.least < 0:
             continue
         scale = 100.0 if curve.most > 1.5 else 1.0
-        late, error, _ = curve.between(0.5, 1.0)
+        late, _, _ = curve.between(0.5, 1.0)
         late /= scale
         if math.isnan(late) or late > chance + 0.25 * (reached - chance):
             continue

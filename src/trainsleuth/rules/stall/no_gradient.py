@@ -73,7 +73,9 @@ def rule(chart: ProcessChart) -> Verdict:
         ],
         severity="note" if loaded else "critical",
         step=3,
-        statement="the graph is cut between these layers and the loss" if at else "nothing that reaches the loss uses these layers",
+        statement="the graph is cut between these layers and the loss"
+        if at
+        else "nothing that reaches the loss uses these layers",
         advice=["Remove the cut; if it is meant, freeze the layers and leave them out of the optimizer."],
     )
 

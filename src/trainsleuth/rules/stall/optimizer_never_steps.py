@@ -41,7 +41,10 @@ def rule(chart: ProcessChart) -> Verdict:
     backwards = chart.backwards
     return Seen(
         title=f"{backwards:,} backward passes, and the optimizer never stepped",
-        where=[*[Spot(o.at, "this optimizer's step never ran") for o in fed if o.at], Spot(main[0], "gradients are made here") if main else None],
+        where=[
+            *[Spot(o.at, "this optimizer's step never ran") for o in fed if o.at],
+            Spot(main[0], "gradients are made here") if main else None,
+        ],
         evidence=[
             f"{fed[0].kind} got gradients from {fed[0].delivered:,} backward passes and made 0 steps",
             f"none of the {chart.unstepped['looked']} parameters looked at has changed since the optimizer was built",

@@ -40,7 +40,9 @@ def rule(chart: ProcessChart) -> Verdict:
         return None
     reading = decode_known(now.curve.last, now.classes, int(now.divisor))
     sizes, spreads = now.calls.numbers("size"), now.calls.numbers("spread")
-    logits = f"logits of size {number(sizes[-1])} that differ by {number(spreads[-1])} between samples" if sizes and spreads else ""
+    logits = (
+        f"logits of size {number(sizes[-1])} that differ by {number(spreads[-1])} between samples" if sizes and spreads else ""
+    )
     words = f"{reading.words()}" if reading else f"near ln {now.classes}"
     flat_to_the_digit = now.curve.most - now.curve.least < 1e-6 * now.curve.most
     return Seen(

@@ -26,7 +26,9 @@ RATIO = 1e-4
     masks=("stall/input-ignored", "stall/inputs-and-targets-misaligned"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
-    weights = [p for p in chart.called_parameters() if p.owners and len(p.shape) >= 2 and p.first_gradients and p.gradient is not None]
+    weights = [
+        p for p in chart.called_parameters() if p.owners and len(p.shape) >= 2 and p.first_gradients and p.gradient is not None
+    ]
     if len(weights) < 4:
         return None
     now = standing(chart)
