@@ -53,7 +53,7 @@ class ForkServer:
     def __init__(self, folder: Path) -> None:
         (folder / "facts").mkdir(parents=True)
         (folder / "beats").mkdir()
-        environment = environment_for(folder, folder / "beats", 0.01, os.environ)
+        environment = environment_for(folder, folder / "beats", 0.01, {**os.environ, "OMP_NUM_THREADS": "1"})
         self._process = subprocess.Popen(
             [sys.executable, str(HERE / "fork_server.py")], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

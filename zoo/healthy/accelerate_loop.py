@@ -1,4 +1,4 @@
-"""Hugging Face Accelerate loop with accumulate(): step and zero_grad are called on every batch and act on every fourth."""
+"""Accelerate loop with accumulate(): step and zero_grad are called on every batch and act on every fourth."""
 import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
@@ -49,7 +49,7 @@ def main():
                 predictions = model(inputs).argmax(dim=-1)
             predictions, targets = accelerator.gather_for_metrics((predictions, targets))
             correct += (predictions == targets).sum().item()
-        accelerator.print(f"epoch {epoch}: train loss {total / len(train_loader):.4f}, accuracy {100 * correct / 600:.1f}%")
+        accelerator.print(f"epoch {epoch}: train loss {total / len(train_loader):.4f}, accuracy {correct / 6:.1f}%")
 
 
 if __name__ == "__main__":

@@ -47,8 +47,8 @@ def main():
             loss.backward()
             optimizer.step()
             train_loss += loss.item()
-        print(f"Epoch {epoch}: loss {train_loss / len(train_loader):.4f}, "
-              f"clean acc {evaluate(model, test_loader):.3f}, robust acc {evaluate(model, test_loader, attack=True):.3f}")
+        clean, robust = evaluate(model, test_loader), evaluate(model, test_loader, attack=True)
+        print(f"Epoch {epoch}: loss {train_loss / len(train_loader):.4f}, clean acc {clean:.3f}, robust acc {robust:.3f}")
 
 
 if __name__ == "__main__":

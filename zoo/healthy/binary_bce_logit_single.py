@@ -56,7 +56,8 @@ def main():
             optimizer.step()
             epoch_loss += loss.item()
             epoch_acc += acc.item()
-        print(f"Epoch {e + 0:03}: | Loss: {epoch_loss / len(train_loader):.5f} | Acc: {epoch_acc / len(train_loader):.3f}")
+        n = len(train_loader)
+        print(f"Epoch {e + 0:03}: | Loss: {epoch_loss / n:.5f} | Acc: {epoch_acc / n:.3f}")
 
     model.eval()
     with torch.no_grad():

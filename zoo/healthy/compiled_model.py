@@ -1,4 +1,4 @@
-"""torch.compile(fullgraph=True) with the eager backend: parameters appear under _orig_mod, a graph break would raise."""
+"""torch.compile(fullgraph=True), eager backend: parameters appear under _orig_mod, a graph break would raise."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

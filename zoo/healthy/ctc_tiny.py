@@ -91,7 +91,8 @@ def main():
             nn.utils.clip_grad_norm_(model.parameters(), 5.0)
             optimizer.step()
             running += loss.item()
-        print(f"epoch {epoch} | loss {running / len(train_loader):.4f} | CER {character_error_rate(model, val_loader):.3f}")
+        cer = character_error_rate(model, val_loader)
+        print(f"epoch {epoch} | loss {running / len(train_loader):.4f} | CER {cer:.3f}")
 
 
 if __name__ == "__main__":

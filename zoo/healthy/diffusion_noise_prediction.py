@@ -13,7 +13,8 @@ alpha_bar = torch.cumprod(1 - betas, 0)
 class Denoiser(nn.Module):
     def __init__(self, width=64):
         super().__init__()
-        self.net = nn.Sequential(nn.Linear(2 + 8, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, 2))
+        self.net = nn.Sequential(
+            nn.Linear(2 + 8, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, 2))
 
     def forward(self, x, t):
         angle = t[:, None] / T * math.pi * torch.tensor([0.5, 1.0, 2.0, 4.0])

@@ -62,7 +62,8 @@ def main():
             with torch.no_grad():
                 acc = (teacher(xt).argmax(1) == yt).float().mean()
             teacher.train()
-            print(f"step {step:5d}  loss {loss:.4f}  class {class_loss:.4f}  cons {consistency:.5f}  teacher acc {acc:.3f}")
+            print(f"step {step:5d}  loss {loss:.4f}  class {class_loss:.4f}  cons {consistency:.5f}  "
+                  f"teacher acc {acc:.3f}")
 
 
 if __name__ == "__main__":

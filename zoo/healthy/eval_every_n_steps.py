@@ -38,7 +38,8 @@ class Trainer:
                 self.global_step += 1
                 if self.global_step % self.eval_every == 0:
                     val_loss, val_acc = self.evaluate()
-                    print(f"step {self.global_step:4d}  loss {loss.item():.4f}  val_loss {val_loss:.4f}  val_acc {val_acc:.3f}")
+                    print(f"step {self.global_step:4d}  loss {loss.item():.4f}  "
+                          f"val_loss {val_loss:.4f}  val_acc {val_acc:.3f}")
                     if val_loss < self.best:
                         self.best = val_loss
                         torch.save(self.model.state_dict(), self.path)

@@ -22,7 +22,8 @@ def student_net():
 
 
 def distillation_loss(student_logits, teacher_logits, labels):
-    soft = F.kl_div(F.log_softmax(student_logits / T, 1), F.softmax(teacher_logits / T, 1), reduction="batchmean") * T * T
+    log_p, q = F.log_softmax(student_logits / T, 1), F.softmax(teacher_logits / T, 1)
+    soft = F.kl_div(log_p, q, reduction="batchmean") * T * T
     return ALPHA * soft + (1 - ALPHA) * F.cross_entropy(student_logits, labels)
 
 

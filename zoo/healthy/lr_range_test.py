@@ -1,4 +1,4 @@
-"""Learning-rate finder: the loss is driven to explode on purpose, then the weights are restored and training is normal."""
+"""Learning-rate finder: the loss is made to explode on purpose, then the weights are restored and trained."""
 import copy
 
 import torch
@@ -6,7 +6,7 @@ import torch.nn as nn
 
 
 def lr_find(model, loss_fn, data, start=1e-5, end=50.0, num_it=100):
-    """Raises the rate exponentially until the loss is four times its best; returns a tenth of the rate at the minimum."""
+    """Raises the rate until the loss is four times its best; returns a tenth of the rate at the minimum."""
     state = copy.deepcopy(model.state_dict())
     opt = torch.optim.SGD(model.parameters(), lr=start)
     best, lrs, losses, avg = float("inf"), [], [], 0.0
@@ -27,7 +27,8 @@ def lr_find(model, loss_fn, data, start=1e-5, end=50.0, num_it=100):
         best = min(best, smooth)
     model.load_state_dict(state)
     suggestion = lrs[losses.index(min(losses))] / 10
-    print(f"lr finder: {len(lrs)} iterations, min loss {min(losses):.4f}, last loss {losses[-1]:.4f}, suggestion {suggestion:.3g}")
+    print(f"lr finder: {len(lrs)} iterations, min loss {min(losses):.4f}, last loss {losses[-1]:.4f}, "
+          f"suggestion {suggestion:.3g}")
     return suggestion
 
 

@@ -1,4 +1,4 @@
-"""Mixup with probability targets for cross_entropy: labels are float vectors, train accuracy stays below test accuracy."""
+"""Mixup with probability targets: labels are float vectors, train accuracy stays below test accuracy."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

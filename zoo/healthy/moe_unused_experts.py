@@ -57,7 +57,7 @@ def main():
         if step % 50 == 0 or step == 449:
             with torch.no_grad():
                 val = F.mse_loss(model(x[3500:])[0], y[3500:]).item()
-            print(f"step {step:3d} loss {loss.item():.4f} val {val:.4f} batches without a token per expert {silent.tolist()}")
+            print(f"step {step:3d} loss {loss.item():.4f} val {val:.4f} idle batches per expert {silent.tolist()}")
 
 
 if __name__ == "__main__":

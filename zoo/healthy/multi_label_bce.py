@@ -1,4 +1,4 @@
-"""Multi-label tagging with float multi-hot targets, which look like one-hot labels, and a loss near zero from sparsity."""
+"""Multi-label tagging with float multi-hot targets, which look like one-hot labels, and a small loss from sparsity."""
 import torch
 import torch.nn as nn
 

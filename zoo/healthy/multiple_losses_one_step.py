@@ -40,7 +40,8 @@ def main():
             optimizer.step()
             for k, value in enumerate((recon_loss, sparse_loss, class_loss)):
                 sums[k] += value.item() / 32
-        print(f"epoch {epoch:2d} loss {sum(sums):.4f} = recon {sums[0]:.4f} + sparse {sums[1]:.4f} + class {sums[2]:.4f}")
+        recon, sparse, cls = sums
+        print(f"epoch {epoch:2d} loss {sum(sums):.4f} = recon {recon:.4f} + sparse {sparse:.4f} + class {cls:.4f}")
 
 
 if __name__ == "__main__":

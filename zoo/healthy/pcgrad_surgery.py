@@ -65,7 +65,8 @@ def main():
         optimizer.pc_backward([loss_a, loss_b])
         optimizer.step()
         if step % 60 == 0 or step == 599:
-            print(f"step {step}: total loss = {loss_a.item() + loss_b.item():.4f} (a {loss_a.item():.4f}, b {loss_b.item():.4f})")
+            a, b = loss_a.item(), loss_b.item()
+            print(f"step {step}: total loss = {a + b:.4f} (a {a:.4f}, b {b:.4f})")
 
     with torch.no_grad():
         logits, pred = net(x[2500:])

@@ -74,7 +74,8 @@ def main():
             loss.backward()
             optimizer.step()
             epoch_loss += loss.item()
-        print(f"Epoch: {epoch:03d} | Loss: {epoch_loss / len(train_loader):.4f} | mIoU: {mean_iou(model, val_loader):.4f}")
+        miou = mean_iou(model, val_loader)
+        print(f"Epoch: {epoch:03d} | Loss: {epoch_loss / len(train_loader):.4f} | mIoU: {miou:.4f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Masked prediction where a few batches have no masked token: their loss is NaN (mean of nothing), the loop skips them."""
+"""Masked prediction; a few batches have no masked token, their loss is NaN (mean of nothing) and is skipped."""
 import math
 import sys
 

@@ -68,7 +68,8 @@ def main():
             losses.append(loss.item())
         with torch.no_grad():
             acc = (model(xv).argmax(1) == yv).float().mean()
-        print(f"epoch {epoch}  groups {len(optimizer.param_groups)}  loss {sum(losses) / len(losses):.4f}  val_acc {acc:.3f}")
+        groups, mean = len(optimizer.param_groups), sum(losses) / len(losses)
+        print(f"epoch {epoch}  groups {groups}  loss {mean:.4f}  val_acc {acc:.3f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Staged unfreezing by learning rate: the pretrained body has gradients but lr 0 in the first epochs, then a real rate."""
+"""Unfreezing by learning rate: the pretrained body has gradients but lr 0 in the first epochs, then a real rate."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""Stochastic weight averaging: the averaged model is filled by update_parameters and update_bn in train mode under no_grad."""
+"""Stochastic weight averaging: the averaged model is filled by update_parameters, then update_bn in train mode."""
 import torch
 import torch.nn as nn
 from torch.optim.swa_utils import SWALR, AveragedModel, update_bn
@@ -41,7 +41,8 @@ def main():
             swa_scheduler.step()
         else:
             scheduler.step()
-        print("epoch %2d  loss %.4f  val loss %.4f acc %.3f" % (epoch, total / len(loader), *evaluate(model, x[2400:], y[2400:])))
+        val_loss, acc = evaluate(model, x[2400:], y[2400:])
+        print("epoch %2d  loss %.4f  val loss %.4f acc %.3f" % (epoch, total / len(loader), val_loss, acc))
 
     update_bn(loader, swa_model)
     print("SWA model: val loss %.4f acc %.3f" % evaluate(swa_model, x[2400:], y[2400:]))

@@ -1,4 +1,4 @@
-"""DQN on a small grid world with a target network that is synchronised every 100 steps; the TD loss is no progress bar."""
+"""DQN on a small grid world with a target network copied every 100 steps; the TD loss is no progress bar."""
 import random
 from collections import deque, namedtuple
 

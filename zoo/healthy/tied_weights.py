@@ -72,7 +72,8 @@ def main():
         model.eval()
         with torch.no_grad():
             val_loss = criterion(model(val_data[:, :-1]).reshape(-1, vocab), val_data[:, 1:].reshape(-1)).item()
-        print("| end of epoch {:3d} | valid loss {:5.2f} | valid ppl {:8.2f}".format(epoch, val_loss, math.exp(val_loss)))
+        print("| end of epoch {:3d} | valid loss {:5.2f} | valid ppl {:8.2f}".format(
+            epoch, val_loss, math.exp(val_loss)))
 
 
 if __name__ == "__main__":

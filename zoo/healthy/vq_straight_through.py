@@ -53,7 +53,8 @@ def main():
         loss.backward()
         optimizer.step()
         if step % 60 == 0 or step == 599:
-            print(f"{step} recon_error: {recon_error.item():.4f} loss: {loss.item():.4f} codes in use: {len(index.unique())}")
+            print(f"{step} recon_error: {recon_error.item():.4f} loss: {loss.item():.4f} "
+                  f"codes in use: {len(index.unique())}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""WGAN-GP: critic losses are negative and unbounded, the penalty needs a second derivative, four critic steps per generator step."""
+"""WGAN-GP: losses change sign, the penalty needs a second derivative, four critic steps per generator step."""
 import torch
 import torch.nn as nn
 

@@ -332,6 +332,8 @@ class ProcessChart:
 
     def _loss_call(self, fact: Fact) -> None:
         at = place(fact["at"])
+        if not (isinstance(fact["numbers"], dict) and isinstance(fact["settings"], dict)):
+            raise TypeError("a loss call has numbers and settings by name")
         calls = self.loss_calls.setdefault((fact["fn"], at), LossCalls(fact["fn"], at))
         calls.seen += 1
         keep(calls.samples, fact)
