@@ -80,7 +80,7 @@ def judge(specimen: Specimen, report: dict[str, Any]) -> tuple[bool, str]:
 
 def judge_rewritten(specimen: Specimen, folder: Path) -> tuple[bool, str]:
     """Whether the program, disguised and with its model wrapped, prints the same and gets the finding of the original."""
-    from rewriting import disguise, what_differs, without_traceback, wrap
+    from rewriting import disguise, what_differs, without_lines_of_code, wrap
 
     source = specimen.script.read_text(encoding="utf-8")
     original, output = _observe_in(folder / "original", specimen.script)
@@ -92,7 +92,7 @@ def judge_rewritten(specimen: Specimen, folder: Path) -> tuple[bool, str]:
         script = folder / f"{rewrite.__name__}.py"
         script.write_text(rewritten.source, encoding="utf-8")
         report, printed = _observe_in(folder / rewrite.__name__, script)
-        if without_traceback(printed) != without_traceback(output):
+        if without_lines_of_code(printed) != without_lines_of_code(output):
             return False, f"{rewrite.__name__}: no longer the same program"
         difference = what_differs(original["findings"], rewritten, report["findings"])
         if difference is not None:

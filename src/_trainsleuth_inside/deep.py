@@ -190,6 +190,7 @@ class DeepWindow:
             rows.append([call.order, call.parent, self._path(call), type(call.module).__name__, call.at, call.grad_on,
                          call.requires_grad, call.node is not None and call.node in nodes])  # fmt: skip
             numbers += (call.numbers or [None] * 8)[:8]
+        models = [record.name if (record := self._watch.models.get(id(call.root))) else None for call in self._calls]
         cuts, self._calls, self._cuts, self._stack = self._cuts, [], [], []
         watch = self._watch
         reached = [watch.parameters.number(leaf) for leaf in leaves]
@@ -198,6 +199,7 @@ class DeepWindow:
         def write(values: List[Any]) -> None:
             for index, row in enumerate(rows):
                 row.extend(values[8 * index : 8 * index + 8])
+                row.append(models[index])
             watch.facts.write(
                 "deep", window=window, at=at, calls=rows, cuts=cuts, chain=chain, reached=reached[:4000], nodes=len(nodes)
             )

@@ -36,6 +36,7 @@ for _ in range(8):
     optimizer.step()
 print("trained", sys.argv[1:], flush=True)
 """
+ACTIVE = {**os.environ, "VIRTUAL_ENV": sys.prefix}
 WAITS = "import time\nprint('ready', flush=True)\ntime.sleep(60)\n"
 
 
@@ -57,7 +58,7 @@ def cases(folder: Path) -> list[Path]:
 def test_a_training_script_with_arguments(tmp_path: Path) -> None:
     """The summary goes to standard error and only there; the case lies below the working folder and out of git's sight."""
     write(tmp_path / "train.py", LEARNS)
-    done = trainsleuth("run", "train.py", "--lr", "1", "--quiet", cwd=tmp_path)
+    done = trainsleuth("run", "train.py", "--lr", "1", "--quiet", cwd=tmp_path, env=ACTIVE)
     assert (done.returncode, done.stdout) == (0, "trained ['--lr', '1', '--quiet']\n")
     assert done.stderr.lstrip().startswith("trainsleuth  healthy")
     assert "\x1b" not in done.stderr
@@ -270,7 +271,7 @@ def on_a_terminal(cwd: Path, words: Sequence[str], answer: Callable[[str], bytes
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(cwd)
-        os.execvp(words[0], list(words))
+        os.execvpe(words[0], list(words), ACTIVE)
     shown, limit = "", time.monotonic() + 120
     answered = False
     while time.monotonic() < limit:

@@ -11,6 +11,7 @@ import ast
 import builtins
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -423,9 +424,13 @@ def _attributes_to_keep(tree: ast.Module) -> set[str]:
     """What a library object may be asked for too, what is passed by keyword, and what the program looks up by a string."""
     kept = set(_library_attributes())
     own = _own_attributes(tree)
+    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    imported = {(alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names}
     for node in ast.walk(tree):
         if isinstance(node, ast.keyword) and node.arg is not None:
             kept.add(node.arg)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in imported:
+            kept.add(node.attr)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) > 1 and " " not in node.value:
             text = node.value.lstrip("-").replace("-", "_")
             kept.update(name for name in own if text in name or name in text.split("."))
@@ -502,9 +507,10 @@ class _WrapModels(ast.NodeTransformer):
 # -- is it still the same finding? -------------------------------------------------------------------------------------
 
 
-def without_traceback(output: str) -> str:
-    """What a program printed; of a traceback, which shows file names and lines, only the last line."""
+def without_lines_of_code(output: str) -> str:
+    """What a program printed, without what shows its own source: of a traceback only the last line, of a warning nothing."""
     text, found, trace = output.partition("Traceback (most recent call last)")
+    text = re.sub(r"^\S+\.py:\d+: \w*Warning: .*\n(  .*\n)?", "", text, flags=re.MULTILINE)
     return text + trace.strip().splitlines()[-1] if found else text
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from rewriting import Rewritten, disguise, what_differs, without_traceback, wrap
+from rewriting import Rewritten, disguise, what_differs, without_lines_of_code, wrap
 
 from watching import ZOO, ForkServer, Watched
 
@@ -41,7 +41,7 @@ def _check(server: ForkServer, folder: Path, program: Path, rewritten: Rewritten
     script = folder / "program.py"
     script.write_text(rewritten.source)
     watched = server.run(script, folder / "case")
-    assert without_traceback(watched.output) == without_traceback(original.output), "it is no longer the same program"
+    assert without_lines_of_code(watched.output) == without_lines_of_code(original.output), "it is no longer the same program"
     difference = what_differs(original.findings, rewritten, watched.findings)
     assert difference is None, f"{difference}\n{watched.why()}\n{rewritten.source}"
 

@@ -48,7 +48,7 @@ def main():
             optimizer.step()
             train_loss += loss.item()
         clean, robust = evaluate(model, test_loader), evaluate(model, test_loader, attack=True)
-        print(f"Epoch {epoch}: loss {train_loss / len(train_loader):.4f}, clean acc {clean:.3f}, robust acc {robust:.3f}")
+        print(f"Epoch {epoch}: loss {train_loss / len(train_loader):.4f}, clean acc {clean:.3f}, robust {robust:.3f}")
 
 
 if __name__ == "__main__":

@@ -49,6 +49,11 @@ def _squared_difference(node: ast.AST) -> bool:
     return (squared or _called(node, "pow", "square", "abs")) and any(_difference(child) for child in ast.walk(node))
 
 
+def _no_grad(node: ast.AST) -> bool:
+    inside = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
+    return any(_called(expression, "no_grad", "inference_mode", "set_grad_enabled") for expression in inside)
+
+
 def _requires_grad(node: ast.AST, value: bool) -> bool:
     return isinstance(node, ast.Call) and any(
         keyword.arg == "requires_grad" and isinstance(keyword.value, ast.Constant) and keyword.value.value is value
@@ -64,10 +69,11 @@ SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "argmax": ("the argmax", (lambda node: _called(node, "argmax", "max"),)),
     "difference": ("the difference", (_squared_difference, _difference)),
     "rate": ("sets the learning rate", (_sets_rate,)),
+    "no_grad": ("gradients are off here", (_no_grad,)),
     "frozen": ("made frozen", (lambda node: _requires_grad(node, False),)),
     "tensor-attribute": ("a plain tensor", (lambda node: _requires_grad(node, True),)),
 }
-IN_THE_FUNCTION = ("step", "clear", "difference")
+IN_THE_FUNCTION = ("step", "clear", "difference", "no_grad")
 
 
 def closer(look_for: str, places: Sequence[Place]) -> tuple[Place, str] | None:

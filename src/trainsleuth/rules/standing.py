@@ -57,7 +57,7 @@ def standing(chart: ProcessChart) -> Standing | str:
     early, early_error, _ = curve.between(0.25, 0.5)
     late, late_error, _ = curve.between(0.75, 1.0)
     gained = early - late
-    still = gained < max(0.02 * abs(early), 1e-12) or gained < 2 * math.hypot(early_error, late_error)
+    still = gained < max(0.005 * abs(early), 3 * math.hypot(early_error, late_error))
     uniform = math.log(classes) / divisor if classes and classes > 1 else None
     return Standing(at, curve, calls, late, chance / divisor, divisor, classes, uniform, still, _gained(curve, late))
 

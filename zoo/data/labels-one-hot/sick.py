@@ -1,44 +1,46 @@
-"""Instrument recognition from spectra; targets come one-hot from the annotation tool."""
+"""Label every frame of a short clip with its speaker."""
 import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+import torch.nn as nn
+import torch.nn.functional as F
 
-CLASSES = 10
-
-
-def make_notes(n, bins=30):
-    timbre = torch.rand(CLASSES, bins)
-    kind = torch.randint(CLASSES, (n,))
-    spectra = timbre[kind] + 0.35 * torch.randn(n, bins)
-    return spectra - 0.5, nn.functional.one_hot(kind, CLASSES)
+SPEAKERS, FRAMES, BANDS = 6, 15, 12
 
 
-def train(model, loader, epochs, lr):
-    criterion = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9)
-    for epoch in range(epochs):
-        running = 0.0
-        for spectra, onehot in loader:
-            target = onehot.argmax(dim=0)
-            optimizer.zero_grad()
-            loss = criterion(model(spectra), target)
-            loss.backward()
-            optimizer.step()
-            running += loss.item()
-        print("epoch: %d loss: %.4f" % (epoch + 1, running / len(loader)))
+class FrameClassifier(nn.Module):
+    def __init__(self, hidden=48):
+        super().__init__()
+        self.conv = nn.Conv1d(BANDS, hidden, 5, padding=2)
+        self.proj = nn.Linear(hidden, SPEAKERS)
+
+    def forward(self, clips):
+        h = torch.relu(self.conv(clips.transpose(1, 2)))
+        return self.proj(h.transpose(1, 2))
+
+
+def make_clips(voices, size):
+    speaker = torch.randint(SPEAKERS, (size, 1)).expand(size, FRAMES)
+    loudness = 0.5 + torch.rand(size, FRAMES, 1)
+    clips = loudness * voices[speaker] + 0.5 * torch.randn(size, FRAMES, BANDS)
+    return clips, speaker
 
 
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    spectra, onehot = make_notes(1500)
-    loader = DataLoader(TensorDataset(spectra[:1200], onehot[:1200]), batch_size=10, shuffle=True)
-    model = nn.Sequential(nn.Linear(30, 64), nn.ReLU(), nn.Linear(64, CLASSES))
-    train(model, loader, epochs=4, lr=0.02)
-    with torch.no_grad():
-        pred = model(spectra[1200:]).argmax(dim=1)
-    acc = (pred == onehot[1200:].argmax(dim=1)).float().mean().item()
-    print("test accuracy: %.3f" % acc)
+    voices = torch.randn(SPEAKERS, BANDS)
+    model = FrameClassifier()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+    for step in range(1, 241):
+        clips, speaker = make_clips(voices, 48)
+        logits = model(clips)
+        target = F.one_hot(speaker, SPEAKERS).float()
+        loss = F.cross_entropy(logits, target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 30 == 0:
+            acc = (logits.argmax(-1) == speaker).float().mean().item()
+            print(f"step {step:3d} loss={loss.item():.4f} frame_acc={acc:.3f}")
 
 
 if __name__ == "__main__":

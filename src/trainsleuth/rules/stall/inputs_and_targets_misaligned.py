@@ -14,6 +14,8 @@ When it is wrong
     Problems that are really as hard as that, learning rates that are far too small or too large, long plateaus. It is a suspicion.
 """
 
+import math
+
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.standing import standing
@@ -23,7 +25,7 @@ MANY = 150
 
 
 @cause_rule(
-    "stall/inputs-and-targets-misaligned", explains=("stall/flat-loss",), settled_by=("overfit-one-batch",),
+    "stall/inputs-and-targets-misaligned", explains=("stall/flat-loss", "stall/uniform-predictions"), settled_by=("overfit-one-batch",),
     structural=False, last_resort=True,
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
@@ -34,6 +36,9 @@ def rule(chart: ProcessChart) -> Verdict:
         return None
     if now.curve.count < MANY:
         return Missing(f"{MANY} values of a loss that stands still (there are {now.curve.count})")
+    entropies = now.calls.numbers("entropy")
+    if now.classes and entropies and min(entropies[-3:]) > 0.9995 * math.log(now.classes):
+        return None  # the predictions say nothing at all: that is another sickness
     held = [p for p in chart.called_parameters() if p.owners and p.trainable and p.looks >= 3]
     if not held or any(not p.with_gradient or not p.moved for p in held):
         return None

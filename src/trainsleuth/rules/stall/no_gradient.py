@@ -21,6 +21,7 @@ from trainsleuth.case.chart import Place, ProcessChart, place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import count, elements, names
 
+ModulePath = tuple[str | None, str]  # the model that was called, and the path of the module in it
 NO_GRAPH = "does not require grad and does not have a grad_fn"
 WORDS = {
     "detach": "`.detach()` cuts the graph here", "data": "`.data` leaves the graph here", "item": "`.item()` leaves the graph here",
@@ -43,6 +44,9 @@ def rule(chart: ProcessChart) -> Verdict:
             statement="the graph is cut before the loss, or every parameter is frozen",
             advice=["Look for `.detach()`, `.item()`, `no_grad` or frozen parameters between the model and the loss."],
         )
+    never_traced = _only_without_gradients(chart)
+    if never_traced is not None:
+        return never_traced
     silent = [
         p for p in chart.called_parameters()
         if p.trainable and p.owners and p.looks and p.without_gradient == p.looks
@@ -56,12 +60,12 @@ def rule(chart: ProcessChart) -> Verdict:
     if chart.compiled is not None or not chart.deep:
         return Missing("a deep window, which shows whether these layers run in training (nothing may be compiled)")
     ran = _calls_without_reach(chart)
-    cut = [p for p in silent if p.name.rpartition(".")[0] in ran]
+    cut = [p for p in silent if (p.model, p.name.rpartition(".")[0]) in ran]
     if not cut:
         return None
     loaded = all(p.loaded for p in cut)
-    at, words = _where_cut(chart, {p.name.rpartition(".")[0] for p in cut})
-    modules = list(dict.fromkeys(p.name.rpartition(".")[0] for p in cut))
+    at, words = _where_cut(chart, {(p.model, p.name.rpartition(".")[0]) for p in cut})
+    modules = list(dict.fromkeys((p.model, p.name.rpartition(".")[0]) for p in cut))
     called_at = place(ran[modules[0]][4])
     return Seen(
         title=f"{count(cut, 'parameter')} of layers that run in training never get a gradient"
@@ -69,7 +73,7 @@ def rule(chart: ProcessChart) -> Verdict:
         where=[Spot(at, words) if at else None, Spot(called_at, "called here") if called_at else None],
         evidence=[
             f"{names(cut)}: no gradient in {cut[0].looks} of {cut[0].looks} windows looked at, {elements(cut):,} numbers",
-            f"the graph of the loss does not contain the output of {', '.join(modules[:3])}",
+            f"the graph of the loss does not contain the output of {', '.join(path or chart.models[model or ''].kind for model, path in modules[:3])}",
         ],
         severity="note" if loaded else "critical",
         step=3,
@@ -80,24 +84,52 @@ def rule(chart: ProcessChart) -> Verdict:
     )
 
 
-def _calls_without_reach(chart: ProcessChart) -> dict[str, list[Any]]:
+def _only_without_gradients(chart: ProcessChart) -> Seen | None:
+    """A model whose parameters an optimizer holds, and that is only ever called under no_grad while others are trained."""
+    for model in chart.models.values():
+        held = [chart.parameters[n] for n in model.parameters if n in chart.parameters]
+        owned = [p for p in held if p.owners and p.trainable and p.looks >= 3 and p.without_gradient == p.looks]
+        calls = sum(model.calls.values())
+        with_grad = sum(n for (_, grad, _), n in model.calls.items() if grad)
+        if not owned or len(owned) < len(held) or with_grad > 0.05 * calls or calls < chart.windows / 2:
+            continue
+        if not any(p.with_gradient for p in chart.parameters.values()):
+            continue
+        at = next((spot for (_, grad, _), spot in model.places.items() if not grad), None)
+        return Seen(
+            title=f"{model.kind} is only ever called without gradients, and the optimizer is meant to train it",
+            where=[Spot(at, "called under `no_grad`") if at else None],
+            evidence=[
+                f"{names(owned)}: held by the optimizer, no gradient in {owned[0].looks} of {owned[0].looks} windows looked at",
+                f"{calls - with_grad:,} of {calls:,} calls without gradients",
+            ],
+            severity="note" if all(p.loaded for p in owned) else "critical",
+            step=3,
+            statement="`no_grad` is on around a model that should learn",
+            advice=["Take the call out of `no_grad`; if it is meant, leave the model out of the optimizer."],
+            look_for="no_grad",
+        )
+    return None
+
+
+def _calls_without_reach(chart: ProcessChart) -> dict[ModulePath, list[Any]]:
     """Modules that were called in a training forward and that no backward of a deep window reached; path to call row."""
-    ran: dict[str, list[Any]] = {}
-    reached: set[str] = set()
+    ran: dict[ModulePath, list[Any]] = {}
+    reached: set[ModulePath] = set()
     for fact in chart.deep:
         for row in fact["calls"]:
             if row[7]:
-                reached.add(row[2])
+                reached.add((row[16], row[2]))
             else:
-                ran.setdefault(row[2], row)
+                ran.setdefault((row[16], row[2]), row)
     return {path: row for path, row in ran.items() if path not in reached}
 
 
-def _where_cut(chart: ProcessChart, paths: set[str]) -> tuple[Place | None, str]:
+def _where_cut(chart: ProcessChart, paths: set[ModulePath]) -> tuple[Place | None, str]:
     """The cut that lies behind the unreached modules: by storage if it can be, else the first one after their call."""
     for fact in chart.deep:
         calls = {row[0]: row for row in fact["calls"]}
-        lost = [row for row in fact["calls"] if row[2] in paths]
+        lost = [row for row in fact["calls"] if (row[16], row[2]) in paths]
         if not lost:
             continue
         family = {row[0] for row in lost}
