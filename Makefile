@@ -10,10 +10,10 @@ demo: $(VENV)/.demo
 	@$(BIN)/trainsleuth demo
 
 test: $(VENV)/.dev lint
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest tests -n 2
 
 test-all: $(VENV)/.frameworks lint
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest tests -n 2
 	$(BIN)/python zoo/check.py healthy/lightning healthy/hf_trainer healthy/accelerate
 
 zoo: $(VENV)/.frameworks

@@ -2,7 +2,8 @@
 
     python zoo/check.py [PATTERN…] [--jobs 2] [--rewritten]
 
-A sick program passes when its rule is the first finding and names a guilty line; a cured or healthy one when nothing above a
+A sick program passes when its rule is the first finding and names a guilty line; where watching cannot see that line, the one
+where the fault shows (`seen_at` in case.toml) counts, and the table says so. A cured or healthy one when nothing above a
 note is said. With --rewritten every sick program is also rewritten by machine (tests/rules/rewriting.py) so that it looks different
 and computes the same; it passes when the finding stays the same. Ends with `N passed, N failed`.
 """
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,11 +73,16 @@ def judge(specimen: Specimen, report: dict[str, Any]) -> tuple[bool, str]:
     first = findings[0]
     if first["rule"] != specimen.expected["rule"]:
         return False, f"first is {first['rule']}; all: {', '.join(f['rule'] for f in findings)}"
-    guilty = [" ".join(line.split()) for line in specimen.expected["guilty"]]
-    named = [" ".join(where["code"].split()) for where in first["where"]]
-    if not any(code in guilty for code in named):
+    guilty, seen_at = (_folded(specimen.expected.get(key, [])) for key in ("guilty", "seen_at"))
+    named = _folded(where["code"] for where in first["where"])
+    if not any(code in guilty + seen_at for code in named):
         return False, f"names {named}, not {guilty}"
-    return True, f"{first['severity']} at step {first['step']}: {first['title'][:80]}"
+    exact = "" if any(code in guilty for code in named) else " (where it is seen, not where it is made)"
+    return True, f"{first['severity']} at step {first['step']}{exact}: {first['title'][:80]}"
+
+
+def _folded(lines: Iterable[str]) -> list[str]:
+    return [" ".join(line.split()) for line in lines]
 
 
 def judge_rewritten(specimen: Specimen, folder: Path) -> tuple[bool, str]:

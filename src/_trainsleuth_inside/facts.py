@@ -35,7 +35,7 @@ class FactWriter:
     """Appends facts of this process; made anew in a forked child.
 
     The room is kept by thinning: three quarters of it are for detail, of which every fact is written until half of that is
-    used, then every second until half of the rest is used, then every fourth, and so on: it gets rarer and never ends.
+    used, then every fourth until half of the rest is used, then every sixteenth, and so on: it gets rarer and hardly ends.
     """
 
     def __init__(self, folder: str, header: Callable[[], Dict[str, Any]]) -> None:
@@ -79,7 +79,7 @@ class FactWriter:
             return True
         left = max(1.0, room - self._detail_bytes) / room
         offered = self._offered[k] = self._offered.get(k, 0) + 1
-        return offered % (1 << int(-math.log2(left))) == 0
+        return offered % (1 << 2 * int(-math.log2(left))) == 0
 
     def once(self, key: Any, k: str, /, **fields: Any) -> None:
         if key not in self._said:

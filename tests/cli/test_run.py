@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from side_by_side import report_of
 from watching import trainsleuth
 
@@ -93,9 +94,10 @@ def test_other_kinds_of_commands(tmp_path: Path, kind: str) -> None:
 def test_a_script_is_run_by_the_python_of_the_active_environment(tmp_path: Path) -> None:
     other = tmp_path / "other"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(other)], check=True, timeout=120)
-    write(tmp_path / "where.py", "import sys\nprint(sys.prefix, 'trainsleuth' in sys.modules)\ntry:\n    import click\nexcept ImportError:\n    print('alone')\n")
+    program = "import importlib.util, sys\nprint(sys.prefix, importlib.util.find_spec('trainsleuth'), 'trainsleuth' in sys.modules)\n"
+    write(tmp_path / "where.py", program)
     done = trainsleuth("run", "--quiet", "where.py", cwd=tmp_path, env={**os.environ, "VIRTUAL_ENV": str(other)})
-    assert done.stdout == f"{other} False\nalone\n"
+    assert done.stdout == f"{other} None False\n"
     (case,) = cases(tmp_path)
     assert list((case / "facts").iterdir()), "the probes run on a Python that TrainSleuth is not installed in"
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from side_by_side import both_ways
 
+from side_by_side import both_ways
 from trainsleuth.case.folder import create_case, open_case
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.supervise.session import finish

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from side_by_side import both_ways
-
 from trainsleuth.case.run_chart import RunChart
 
 HERE = Path(__file__).parent

@@ -136,3 +136,16 @@ def test_a_patch_without_an_effect_on_the_loss_is_not_verified() -> None:
     ok, why = verified(RULE, outcome(2.48, 0.50, 3000), outcome(2.48, 0.51, 0, seed=1))
     assert not ok
     assert "does not tell the difference" in why
+
+
+def test_a_noisy_first_loss_of_another_seed_does_not_hide_a_gain() -> None:
+    control = outcome(0.19, 0.0247, 7, noise=0.0005)
+    placebo, turned = outcome(0.30, 0.0235, 7, noise=0.0005, seed=1), outcome(0.19, 0.0038, 0, noise=0.0005, seed=2)
+    assert status(control, turned, placebo) == "confirmed"
+
+
+def test_a_gain_that_a_seed_could_make_is_told_as_that() -> None:
+    control, placebo, turned = outcome(2.48, 1.5, 3000), outcome(2.48, 0.8, 3000, seed=1), outcome(2.48, 0.7, 0)
+    verdict = judge(RULE, known("control", control), known("knob", turned), [known("placebo", placebo)])
+    assert verdict.status == "inconclusive"
+    assert "another seed moves the end of the loss" in verdict.why

@@ -107,6 +107,7 @@ class Model:
     parameters: list[int]
     modules: dict[str, str]
     plain: list[list[Any]]
+    made: dict[str, Place]  # the line that built a module, by its path
     modes: dict[tuple[bool, bool], Fact] = field(default_factory=dict)
     first_modes: dict[tuple[bool, bool], Fact] = field(default_factory=dict)
     recent: list[tuple[bool, bool, int]] = field(default_factory=list)  # training, grad, calls of the latest rows
@@ -262,8 +263,9 @@ class ProcessChart:
     def _model(self, fact: Fact) -> None:
         numbers = self._parameter_rows(fact["params"], fact["id"])
         modules = {path: kind for path, kind in fact["modules"]}
-        self.models[fact["id"]] = Model(fact["id"], fact["kind"], place(fact["at"]), numbers, modules, fact.get("plain", []))
+        self.models[fact["id"]] = Model(fact["id"], fact["kind"], place(fact["at"]), numbers, modules, fact.get("plain", []), {})
         creation = {path: (place(at), made) for path, at, made in fact.get("made", [])}
+        self.models[fact["id"]].made = {path: at for path, (at, _) in creation.items() if at is not None}
         for path, kind, _, at, hidden in fact.get("plain", []):
             for number in hidden:
                 known = self.parameters.setdefault(number, Parameter(number))

@@ -57,7 +57,7 @@ def _judge(rule: str, control: Outcome, turned: Outcome, placebos: Sequence[Outc
         return "confirmed", _gain(control, turned, placebos)
     if control.kind == "stalled" and turned.kind == "stalled":
         return "refuted", "the mechanism is real and was removed, yet the loss stays where it is: this is not why"
-    return "inconclusive", f"the mechanism is real and was removed, but {_no_gain(rule, control, turned)}"
+    return "inconclusive", f"the mechanism is real and was removed, but {_no_gain(rule, control, turned, placebos)}"
 
 
 def _gain(control: Outcome, turned: Outcome, placebos: Sequence[Outcome]) -> str:
@@ -66,17 +66,19 @@ def _gain(control: Outcome, turned: Outcome, placebos: Sequence[Outcome]) -> str
         return "without the mechanism the loss stays finite; with another seed it does not"
     return (
         f"without the mechanism the loss ends lower by {before.last - after.last:.4f}; "
-        f"another seed changes what is learnt by {seed_spread(control, placebos):.4f}, and not the mechanism"
+        f"another seed moves that end by {seed_spread(control, placebos):.4f}, and not the mechanism"
     )
 
 
-def _no_gain(rule: str, control: Outcome, other: Outcome) -> str:
+def _no_gain(rule: str, control: Outcome, other: Outcome, placebos: Sequence[Outcome] = ()) -> str:
     """What the loss did instead of falling further, in words that claim no more than the numbers."""
     before, after = compared(control, other)
     if before is None or after is None:
         return "there are too few steps to compare"
     numbers = f"{before.last:.4f} as it is, {after.last:.4f} without the mechanism"
     error = (before.last_error**2 + after.last_error**2) ** 0.5
+    if gains(control, other):
+        return f"another seed moves the end of the loss by {seed_spread(control, placebos):.4f}, too near to the gain ({numbers})"
     if after.last - before.last <= ERRORS * error:
         return f"the loss does not tell the difference within {other.windows} steps ({numbers})"
     if rule == "mode/eval-during-training":
@@ -114,12 +116,12 @@ def compared(one: Outcome, other: Outcome) -> tuple[Learning | None, Learning | 
 
 
 def seed_spread(control: Outcome, placebos: Sequence[Outcome]) -> float:
-    """By how much another seed changes what is learnt."""
+    """By how much another seed changes where the loss ends: the same quantity that a gain is measured on."""
     spreads = [0.0]
     for placebo in placebos:
         own, its = compared(control, placebo)
         if own is not None and its is not None:
-            spreads.append(abs(own.drop - its.drop))
+            spreads.append(abs(own.last - its.last))
     return max(spreads)
 
 

@@ -52,7 +52,7 @@ def main():
     loader = DataLoader(Stripes(1024), batch_size=64, shuffle=True)
     net = StripeNet()
     optim = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
-    for epoch in range(8):
+    for epoch in range(6):
         losses, hits = [], 0
         for img, target in loader:
             out = net(img)

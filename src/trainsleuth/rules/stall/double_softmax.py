@@ -55,9 +55,12 @@ def _real_maker(names: list[str]) -> str:
 
 
 def _activation_places(chart: ProcessChart, kind: str) -> list[Place]:
-    found = []
+    """Where the activation module that ran last was built, else where it was called."""
+    found: list[Place] = []
     for fact in chart.deep[-1:]:
         for row in fact["calls"]:
-            if row[3] == kind and (at := place(row[4])):
-                found.append(at)
+            model = chart.models.get(row[16] or "")
+            at = (model.made.get(row[2]) if model else None) or place(row[4])
+            if row[3] == kind and at is not None:
+                found.insert(0, at)
     return found

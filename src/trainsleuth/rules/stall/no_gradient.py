@@ -66,6 +66,7 @@ def rule(chart: ProcessChart) -> Verdict:
     loaded = all(p.loaded for p in cut)
     at, words = _where_cut(chart, {(p.model, p.name.rpartition(".")[0]) for p in cut})
     modules = list(dict.fromkeys((p.model, p.name.rpartition(".")[0]) for p in cut))
+    shown = [path or chart.models[model or ""].kind for model, path in modules]
     called_at = place(ran[modules[0]][4])
     return Seen(
         title=f"{count(cut, 'parameter')} of layers that run in training never get a gradient"
@@ -73,7 +74,7 @@ def rule(chart: ProcessChart) -> Verdict:
         where=[Spot(at, words) if at else None, Spot(called_at, "called here") if called_at else None],
         evidence=[
             f"{names(cut)}: no gradient in {cut[0].looks} of {cut[0].looks} windows looked at, {elements(cut):,} numbers",
-            f"the graph of the loss does not contain the output of {', '.join(path or chart.models[model or ''].kind for model, path in modules[:3])}",
+            f"the graph of the loss does not contain the output of {', '.join(shown[:3])}",
         ],
         severity="note" if loaded else "critical",
         step=3,

@@ -14,10 +14,10 @@ When it is wrong
     the rule is silent. Weights that are frozen at random and never loaded are worth a note all the same.
 """
 
-from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.chart import Parameter, ProcessChart
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.standing import standing
-from trainsleuth.rules.wording import count, elements, names, percent
+from trainsleuth.rules.wording import count, elements, names
 
 
 @cause_rule(
@@ -39,14 +39,14 @@ def rule(chart: ProcessChart) -> Verdict:
     largest = sorted(places, key=lambda at: -elements([p for p in frozen if p.frozen_at == at]))
     left = [p for p in called if p.trainable]
     return Seen(
-        title=f"{percent(elements(frozen) / elements(called))} of the model is frozen"
+        title=f"{_share(frozen, called)} of the model is frozen"
         + (", and the rest does not learn" if stuck else " at its random start"),
         where=[Spot(at, "freezes " + count([p for p in frozen if p.frozen_at == at], "parameter")) for at in largest[:3]]
         or [model.at for model in chart.models.values()][:1],
         evidence=[
-            f"frozen: {names(frozen)}, {elements(frozen):,} numbers"
+            f"frozen: {names(frozen)}, {count(elements(frozen), 'number')}"
             + (f"; {count(random, 'parameter')} of them never loaded from anywhere, so they stay random" if random else ""),
-            f"left to train: {names(left) or 'nothing'}, {elements(left):,} numbers",
+            f"left to train: {names(left) or 'nothing'}, {count(elements(left), 'number')}",
         ],
         severity="critical" if stuck else "note",
         step=chart.windows,
@@ -55,3 +55,9 @@ def rule(chart: ProcessChart) -> Verdict:
         certain=False,
         look_for="" if largest else "frozen",
     )
+
+
+def _share(part: list[Parameter], whole: list[Parameter]) -> str:
+    """A percentage that never says 100 % of what is not all."""
+    share = elements(part) / elements(whole)
+    return f"{100 * share:.0f} %" if share < 0.995 or share == 1 else f"{100 * min(share, 0.99999):.3f} %"
