@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from watching import ZOO, ForkServer, Watched
 
 _numbers = itertools.count()

@@ -38,7 +38,7 @@ for _ in range(8):
 print("trained", sys.argv[1:], flush=True)
 """
 ACTIVE = {**os.environ, "VIRTUAL_ENV": sys.prefix}
-WAITS = "import time\nprint('ready', flush=True)\ntime.sleep(60)\n"
+WAITS = "import time\nprint('ready', flush=True); time.sleep(60)\n"
 
 
 def write(path: Path, text: str, executable: bool = False) -> Path:
@@ -260,7 +260,7 @@ def test_control_c_on_a_terminal_ends_as_without_us(tmp_path: Path) -> None:
     program = [sys.executable, "-c", WAITS]
     endings = []
     for words in (program, [*TRAINSLEUTH, "run", "--quiet", "--case", "case", "--", *program]):
-        endings.append(on_a_terminal(tmp_path, words, lambda shown: b"\x03" if "ready" in shown else None))
+        endings.append(on_a_terminal(tmp_path, words, lambda shown: b"\x03" if "ready\r\n" in shown else None))
     (plain_code, plain), (code, shown) = endings
     assert (code, shown) == (plain_code, plain)
     assert code == -signal.SIGINT

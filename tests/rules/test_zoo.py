@@ -6,10 +6,11 @@ import sys
 from collections.abc import Callable
 
 import pytest
+
 from watching import ZOO, Watched
 
 sys.path.insert(0, str(ZOO))
-from check import Specimen, judge, specimens  # noqa: E402
+from check import Specimen, judge, specimens
 
 NEED_FRAMEWORKS = ("lightning", "hf_", "accelerate")
 QUICK_HEALTHY = (
