@@ -93,15 +93,17 @@ def value_numbers(torch: Any, given: Dict[str, Any]) -> Tuple[About, Numbers]:
 
 def best_guess(torch: Any, name: str, given: Dict[str, Any]) -> Any:
     """What a model would answer that ignores its input: the mean of the targets, column by column."""
-    if name not in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy_with_logits"):
+    if name not in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"):
         return None
     target = given["target"].detach()
     if given["input"].shape != target.shape or target.dim() == 0 or target.shape[0] < 4:
         return None
     target = target[: 8 * ROWS].float()
     mean = target.median(0, keepdim=True).values if name == "l1_loss" else target.mean(0, keepdim=True)
+    if name.startswith("binary"):
+        mean = mean.clamp(1e-4, 1 - 1e-4)
     if name.endswith("logits"):
-        mean = torch.logit(mean.clamp(1e-4, 1 - 1e-4))
+        mean = torch.logit(mean)
     return mean.expand_as(given["target"]).contiguous()
 
 

@@ -104,10 +104,9 @@ class Watch:
     def _write_unstepped(self) -> None:
         """No optimizer has stepped yet: has anything moved the weights all the same?"""
         owned = self.owned_parameters()
-        moved = [self.parameters.moved(parameter) for parameter in owned[:200]]
-        self.facts.write(
-            "unstepped", backwards=self.backwards, looked=sum(1 for m in moved if m is not None), moved=sum(1 for m in moved if m)
-        )
+        moved = [known for known in map(self.parameters.moved, owned[:200]) if known is not None]
+        if moved:
+            self.facts.write("unstepped", backwards=self.backwards, looked=len(moved), moved=sum(moved))
 
     def window_closed(self, record: OptimizerRecord) -> None:
         """After each step of an optimizer, and after each step that a scaler skipped."""

@@ -8,7 +8,7 @@ from typing import Literal
 from trainsleuth.case.chart import Place, ProcessChart
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.catalogue import all_rules
-from trainsleuth.rules.kinds import ORDER, Abstention, Cause, Finding, Missing, Remedy, Rule, Seen, Spot, Where
+from trainsleuth.rules.kinds import ORDER, Abstention, Cause, Finding, Missing, Remedy, Rule, Seen, Spot, Verdict, Where
 from trainsleuth.rules.locate import closer, code_at
 
 DecidedVerdict = Literal["healthy", "sick", "unsure"]
@@ -74,7 +74,7 @@ def judge_process(chart: ProcessChart) -> tuple[list[Finding], list[Abstention]]
     causes: list[tuple[Rule, Seen]] = []
     abstained: list[Abstention] = []
     for rule in all_rules():
-        verdict = rule.judge(chart)
+        verdict = _judged(rule, chart)
         if isinstance(verdict, Missing):
             abstained.append(Abstention(rule.name, verdict.what))
         elif isinstance(verdict, Seen) and rule.kind == "symptom":
@@ -91,6 +91,14 @@ def judge_process(chart: ProcessChart) -> tuple[list[Finding], list[Abstention]]
         left.remove("stall/flat-loss")
     findings += [_finding(chart, *symptoms[name], {}, []) for name in left]
     return findings, abstained
+
+
+def _judged(rule: Rule, chart: ProcessChart) -> Verdict:
+    """A rule that trips over facts it did not expect abstains; the others are heard all the same."""
+    try:
+        return rule.judge(chart)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError) as problem:
+        return Missing(f"facts that it understands ({type(problem).__name__}: {problem})")
 
 
 def _heard(causes: list[tuple[Rule, Seen]]) -> list[tuple[Rule, Seen]]:

@@ -37,7 +37,7 @@ def rule(chart: ProcessChart) -> Verdict:
         made = [Spot(p, f"this {wanted[1]}") for p in _activation_places(chart, wanted[0])]
         return Seen(
             title=f"{wanted[1]} is applied twice: {calls.function} expects logits and gets probabilities",
-            where=[*made[:1], Spot(calls.at, f"applies {wanted[1]} again") if calls.at else None],
+            where=[*made[:2], Spot(calls.at, f"applies {wanted[1]} again") if calls.at else None],
             evidence=[
                 f"the operation right before the loss is {makers[-1]}",
                 *([f"values between {min(least):.3f} and {max(most):.3f} in every look"] if least and most else []),
@@ -55,12 +55,11 @@ def _real_maker(names: list[str]) -> str:
 
 
 def _activation_places(chart: ProcessChart, kind: str) -> list[Place]:
-    """Where the activation module that ran last was built, else where it was called."""
+    """Where the activation modules were called, and where they were built."""
     found: list[Place] = []
     for fact in chart.deep[-1:]:
         for row in fact["calls"]:
             model = chart.models.get(row[16] or "")
-            at = (model.made.get(row[2]) if model else None) or place(row[4])
-            if row[3] == kind and at is not None:
-                found.insert(0, at)
+            if row[3] == kind:
+                found += [at for at in (place(row[4]), model.made.get(row[2]) if model else None) if at is not None]
     return found
