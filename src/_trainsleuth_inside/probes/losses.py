@@ -117,15 +117,18 @@ def install(watch: Watch, probe: Probe) -> None:
         if original is not None:
             originals[name] = original
             signatures[name] = inspect.signature(original)
-            setattr(functional, name, _standing_for(original, name, functional, aside, called))
+            setattr(functional, name, _standing_for(original, name, watch, called))
 
 
-def _standing_for(original: Any, name: str, functional: Any, aside: Any, called: Any) -> Any:
+def _standing_for(original: Any, name: str, watch: Watch, called: Any) -> Any:
+    aside, grad_enabled, functional = watch.aside, watch.torch.is_grad_enabled, watch.torch.nn.functional
+
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if aside():
             return original(*args, **kwargs)
         result = original(*args, **kwargs)
-        called(name, args, kwargs, result)
+        if watch.sampling or not grad_enabled():
+            called(name, args, kwargs, result)
         return result
 
     standing = types.FunctionType(wrapper.__code__, functional.__dict__, name, None, wrapper.__closure__)
