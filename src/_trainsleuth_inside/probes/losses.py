@@ -39,7 +39,6 @@ SETTINGS = ("reduction", "label_smoothing", "ignore_index", "blank", "zero_infin
 def install(watch: Watch, probe: Probe) -> None:
     torch = watch.torch
     functional = torch.nn.functional
-    aside = watch.aside
     grad_enabled = torch.is_grad_enabled
     looked_at: Dict[Tuple[str, int], int] = {}
     without_grad: Set[Any] = set()

@@ -1,4 +1,4 @@
-"""Runs main.py once per hypothesis and prints what its log says, as the table of FINDINGS.md."""
+"""Runs main.py once per hypothesis and prints what its log says, as the table of docs/report-001.md."""
 
 import re
 import resource
