@@ -41,6 +41,8 @@ def standing(chart: ProcessChart) -> Standing | str:
     main = chart.main_loss()
     if main is None:
         return "a loss that is back-propagated"
+    if len(chart.losses) > 1 and sum(1 for optimizer in chart.optimizers.values() if optimizer.windows) > 1:
+        return "a single loss: where several optimizers work against each other, standing still may be an equilibrium"
     at, curve = main
     if curve.count < ENOUGH:
         return f"{ENOUGH} values of the loss (there are {curve.count})"
@@ -91,6 +93,8 @@ def _chance(calls: LossCalls) -> tuple[float, int | None] | None:
             return None
         counts = label_counts(calls)
         return (entropy(counts) if counts and len(counts) <= 64 else math.log(classes)), classes
+    if max(calls.numbers("target_spread"), default=0.0) < 1e-8:
+        return None  # targets that never vary: there is nothing to guess
     guesses = [guess for guess in calls.numbers("guess") if math.isfinite(guess)]
     if len(guesses) < 3:
         return None
