@@ -62,13 +62,11 @@ class Period:
 
     def __init__(self) -> None:
         self._last = time.perf_counter()
-        self._window = 0
         self.seconds = 0.0
 
-    def tick(self, window: int) -> None:
+    def tick(self) -> None:
         now = time.perf_counter()
-        length = (now - self._last) / max(1, window - self._window)
-        self._last, self._window = now, window
+        length, self._last = now - self._last, now
         if self.seconds == 0.0:
             self.seconds = length
         else:

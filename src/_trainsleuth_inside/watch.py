@@ -19,7 +19,6 @@ from _trainsleuth_inside.windows import OptimizerRecord
 
 EACH_WINDOW_UNTIL = 16
 MOST_WALKS = 4
-AWAKE_FOR = 3
 SHORTEST_INTERVAL = 0.25
 
 
@@ -49,8 +48,6 @@ class Watch:
         self.losses: Dict[Place, LossSeries] = {}
         self.windows = 0
         self.backwards = 0
-        self.resting = False  # nobody looks at gradients and calls at present: steps and losses are only counted
-        self._awake_until = 0
         self.sampling = True  # the present window's numbers are taken
         self.deep = True  # the present window's module calls are recorded
         self._deep_walks = 0  # in the present window
@@ -84,15 +81,6 @@ class Watch:
     def live_records(self) -> List[OptimizerRecord]:
         return list(self.optimizers.values())
 
-    def backward_rested(self, place: Optional[Place], loss: Any) -> None:
-        """After a backward in a window that nobody looks at."""
-        self.beat.backwards = self.backwards
-        if place is not None and loss is not None and loss.device.type == "cpu":
-            series = self.losses.get(place)
-            if series is None:
-                series = self.losses[place] = LossSeries(place)
-            series.add(loss.item())
-
     def backward_ended(self, place: Optional[Place], loss: Any) -> None:
         self.backwards += 1
         self.beat.backwards = self.backwards
@@ -121,12 +109,12 @@ class Watch:
         if moved:
             self.facts.write("unstepped", backwards=self.backwards, looked=len(moved), moved=sum(moved))
 
-    def window_closed(self, record: OptimizerRecord, counted: bool = False) -> None:
+    def window_closed(self, record: OptimizerRecord) -> None:
         """After each step of an optimizer, and after each step that a scaler skipped."""
-        self.windows += not counted
+        self.windows += 1
         self.beat.windows = self.windows
         self.beat.tick(OUTSIDE)
-        self.period.tick(self.windows)
+        self.period.tick()
         self.late.poll()
         for reaction in self.when_window_closes:
             reaction(record)
@@ -139,34 +127,7 @@ class Watch:
             records = self.optimizers.values()
             self.sampling = self.sampling or any(other.sampling for other in records)
             self.deep = not self.compiled and (self.deep or any(other.deep for other in records))
-        self._rest_or_wake(record)
-
-    def _rest_or_wake(self, record: OptimizerRecord) -> None:
-        """Look at three windows in a row around each that is chosen: what happens to gradients shows over several."""
-        look = self.sampling or self.deep
-        if look:
-            self._awake_until = self.windows + AWAKE_FOR * max(1, len(self.optimizers))
-        rest = not look and record.windows > EACH_WINDOW_UNTIL and self.windows >= self._awake_until and not self.compiled
-        if self.resting and not rest:
-            self._wake()
-        self.resting = rest
-        self.attend(look)
-
-    def _wake(self) -> None:
-        self.resting = False
-        for record in self.optimizers.values():
-            record.wake()
-
-    def phase_begins(self) -> None:
-        """An epoch, a validation, a change of mode: look at what comes next."""
-        if self.resting:
-            self._wake()
-        self._awake_until = self.windows + AWAKE_FOR
-        self.attend(True)
-
-    def wakes_at(self, window: int) -> bool:
-        """While resting: whether this window of an optimizer needs more than counting."""
-        return not window & 15 or self.numbers.wants(window + 1) or (not self.compiled and self.depth.wants(window + 1))
+        self.attend(self.sampling or self.deep)
 
     def owned_parameters(self) -> List[Any]:
         """Every parameter that a living optimizer holds."""
@@ -198,7 +159,6 @@ class Watch:
 
     def something_is_compiled(self) -> None:
         self.compiled = True
-        self.resting = False
         self.deep = False
         for record in self.optimizers.values():
             record.deep = False

@@ -57,7 +57,6 @@ class OptimizerRecord:
     def forget(self) -> None:
         """Begin a new written interval."""
         self._row_windows = 0
-        self._row_watched = 0
         self._row_backwards = 0
         self._row_delivered = 0
         self._row_discarded = 0
@@ -116,18 +115,6 @@ class OptimizerRecord:
         if grad is not None:
             self._know(grad)
 
-    def wake(self) -> None:
-        """Begin to look at gradients again, after windows in which nobody did: what was known of them is out of date."""
-        self.pending, self._dropped, self._dropped_before = [], [], []
-        self._grad, self._grad_version, self._residue = None, -1, False
-
-    def rested_step(self) -> int:
-        """A step in a window whose gradients nobody looked at; the number of that window."""
-        self.steps += 1
-        self.windows += 1
-        self._row_windows += 1
-        return self.windows
-
     def step_skipped(self) -> None:
         """A scaler found Inf and skipped the step: the gradients were rejected, not lost by mistake."""
         self._row_skipped += 1
@@ -138,14 +125,13 @@ class OptimizerRecord:
     def _close(self) -> None:
         self.windows += 1
         self._row_windows += 1
-        self._row_watched += 1
         for backward in self.pending:
             backward.used = True
         self.pending = []
         if self._dropped_before or self._dropped:
             self._row_discarded += sum(1 for backward in self._dropped_before if not backward.used and not backward.fed_inputs)
             self._dropped_before, self._dropped = self._dropped, []
-        self.note_rates()
+        self._note_rates()
 
     def _drop_pending(self, at: Optional[Place]) -> None:
         if not self.pending:
@@ -209,7 +195,7 @@ class OptimizerRecord:
     def _know(self, grad: Any) -> None:
         self._grad, self._grad_version = grad, grad._version
 
-    def note_rates(self) -> None:
+    def _note_rates(self) -> None:
         optimizer = self.optimizer()
         if optimizer is None:
             return
@@ -234,7 +220,6 @@ class OptimizerRecord:
             "opt": self.name,
             "to": self.windows,
             "n": self._row_windows,
-            "watched": self._row_watched,
             "backwards": self._row_backwards,
             "delivered": self._row_delivered,
             "discarded": self._row_discarded,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.aside import readable
@@ -23,12 +23,6 @@ def install(watch: Watch, probe: Probe) -> None:
 
     @stands_for(original)
     def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-        if watch.resting:  # never while something is compiled
-            watch.backwards += 1
-            result = original(tensors, *args, **kwargs)
-            if watch.backwards % 5 == 0:
-                rested(tensors)
-            return result
         if aside() or running["inside"] or not probe.on:
             return original(tensors, *args, **kwargs)
         running["inside"] = True
@@ -39,26 +33,6 @@ def install(watch: Watch, probe: Probe) -> None:
             running["inside"] = False
         after(tensors, at)
         return result
-
-    known: Dict[Any, places.Place] = {}
-
-    @probe.guard
-    def rested(tensors: Any) -> None:
-        """One loss in five is enough for its curve; five is no usual number of losses or micro-batches per step."""
-        watch.beat.tick(BACKWARD)
-        frame = sys._getframe(2)
-        if frame.f_back is not None and frame.f_back.f_code.co_name == "backward":
-            frame = frame.f_back.f_back or frame  # behind Tensor.backward
-        key = (frame.f_code, frame.f_lasti)
-        at = known.get(key)
-        if at is None:
-            at = places.of_frame(frame)
-            if at is not None and places.kind_of(frame.f_code.co_filename) == places.USER and len(known) < 1000:
-                known[key] = at
-        loss = tensors if isinstance(tensors, torch.Tensor) else _single(torch, tensors)
-        if loss is not None and (loss.numel() != 1 or not readable(loss)):
-            loss = None
-        watch.backward_rested(at, loss if watch.scaled is None else watch.before_scaling(loss))
 
     @probe.guard
     def before(tensors: Any) -> Optional[places.Place]:

@@ -123,7 +123,7 @@ def _standing_for(original: Any, name: str, watch: Watch, called: Any) -> Any:
     aside, grad_enabled, functional = watch.aside, watch.torch.is_grad_enabled, watch.torch.nn.functional
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if watch.resting or aside():
+        if aside():
             return original(*args, **kwargs)
         result = original(*args, **kwargs)
         if watch.sampling or not grad_enabled():

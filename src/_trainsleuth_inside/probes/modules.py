@@ -147,7 +147,7 @@ def install(watch: Watch, probe: Probe) -> None:
     @probe.guard
     def mode_was_set(module: Any, mode: bool) -> None:
         history.note(module, bool(mode), places.of_frame(sys._getframe(2)))
-        watch.phase_begins()
+        watch.attend(True)  # a phase begins: training or validation
 
     zero_grad = base.zero_grad
 

@@ -80,7 +80,7 @@ def install(watch: Watch, probe: Probe) -> None:
 
     @stands_for(zero_grad)
     def zero_grad_watched(self: Any, *args: Any, **kwargs: Any) -> None:
-        if not watch.resting and not aside():
+        if not aside():
             clearing(self)
         zero_grad(self, *args, **kwargs)
 
@@ -138,25 +138,12 @@ def install(watch: Watch, probe: Probe) -> None:
                 watch.loss_cost = 0.0
             watch.window_closed(record)
 
-    @probe.guard
-    def rested(optimizer: Any) -> None:
-        record = watch.record_of(optimizer)
-        if record is not None:
-            record.note_rates()
-            watch.window_closed(record, counted=True)
-
     def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not watch.resting and not aside():
+        if not aside():
             before(optimizer)
 
     def after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if watch.resting:  # never while something is compiled
-            record = watch.optimizers.get(id(optimizer))
-            if record is not None:
-                watch.windows += 1
-                if watch.wakes_at(record.rested_step()):
-                    rested(optimizer)
-        elif not aside():
+        if not aside():
             after(optimizer)
 
     hooks = importlib.import_module("torch.optim.optimizer")

@@ -77,7 +77,6 @@ class Optimizer:
     after_windows: int = 0
     after_backwards: int = 0
     windows: int = 0
-    watched: int = 0  # windows in which the fate of gradients was looked at
     backwards: int = 0
     delivered: int = 0
     discarded: int = 0
@@ -97,7 +96,7 @@ class Optimizer:
 
     @property
     def micro_batches(self) -> float:
-        return self.delivered / self.watched if self.watched else 0.0
+        return self.delivered / self.windows if self.windows else 0.0
 
 
 @dataclass
@@ -279,9 +278,9 @@ class ProcessChart:
     def _windows(self, fact: Fact) -> None:
         optimizer = self.optimizers[fact["opt"]]
         optimizer.windows = max(optimizer.windows, fact["to"])
-        for key in ("watched", "backwards", "delivered", "discarded", "stale", "skipped", "surgery"):
+        for key in ("backwards", "delivered", "discarded", "stale", "skipped", "surgery"):
             setattr(optimizer, key, getattr(optimizer, key) + fact[key])
-        keep(optimizer.recent, {key: fact[key] for key in ("to", "n", "watched", "delivered", "discarded", "stale", "skipped", "surgery")})
+        keep(optimizer.recent, {key: fact[key] for key in ("to", "n", "delivered", "discarded", "stale", "skipped", "surgery")})
         optimizer.step_at = place(fact["step_at"]) or optimizer.step_at
         optimizer.cleared_at = place(fact["cleared_at"]) or optimizer.cleared_at
         rates = fact["rates"] or []
