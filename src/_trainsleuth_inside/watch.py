@@ -39,7 +39,6 @@ class Watch:
         self.models: Dict[int, ModelRecord] = {}
         self.models_seen = 0
         self.deep_window: Any = None
-        self.attend: Callable[[bool], None] = lambda on: None  # whether module calls are watched at present
         self.running: Any = None  # the model whose forward is running
         self.last_call: Any = None  # the model called last, in which setting, with which arguments
         self.skip_when_compiling: List[Any] = []  # code that dynamo should look through, as it does through torch's own
@@ -127,7 +126,6 @@ class Watch:
             records = self.optimizers.values()
             self.sampling = self.sampling or any(other.sampling for other in records)
             self.deep = not self.compiled and (self.deep or any(other.deep for other in records))
-        self.attend(self.sampling or self.deep)
 
     def owned_parameters(self) -> List[Any]:
         """Every parameter that a living optimizer holds."""

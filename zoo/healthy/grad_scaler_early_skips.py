@@ -44,7 +44,7 @@ def main():
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**22)
 
     skipped = 0
-    for step in range(320):
+    for step in range(240):
         idx = torch.randint(len(train_x), (48,))
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cpu", dtype=torch.float16):
@@ -56,7 +56,7 @@ def main():
         scaler.step(optimizer)
         scaler.update()
         skipped += scaler.get_scale() < before
-        if step % 20 == 0 or step == 319:
+        if step % 20 == 0 or step == 239:
             print(f"step {step:4d} | loss {loss.item():.4f} | scale {scaler.get_scale():.0f} | skipped {skipped}")
 
     with torch.no_grad(), torch.autocast("cpu", dtype=torch.float16):

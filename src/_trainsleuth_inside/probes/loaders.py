@@ -54,7 +54,6 @@ def install(watch: Watch, probe: Probe) -> None:
     def began(iterator: Any, loader: Any) -> None:
         name = names.get(id(loader))
         iterator._trainsleuth_pass = [name, 0, 0.0]
-        watch.attend(True)  # a phase begins: an epoch or a validation
 
     iterator_base.__init__ = begin_watched
 

@@ -39,6 +39,7 @@ SETTINGS = ("reduction", "label_smoothing", "ignore_index", "blank", "zero_infin
 def install(watch: Watch, probe: Probe) -> None:
     torch = watch.torch
     functional = torch.nn.functional
+    aside = watch.aside
     grad_enabled = torch.is_grad_enabled
     looked_at: Dict[Tuple[str, int], int] = {}
     without_grad: Set[Any] = set()
@@ -116,18 +117,15 @@ def install(watch: Watch, probe: Probe) -> None:
         if original is not None:
             originals[name] = original
             signatures[name] = inspect.signature(original)
-            setattr(functional, name, _standing_for(original, name, watch, called))
+            setattr(functional, name, _standing_for(original, name, functional, aside, called))
 
 
-def _standing_for(original: Any, name: str, watch: Watch, called: Any) -> Any:
-    aside, grad_enabled, functional = watch.aside, watch.torch.is_grad_enabled, watch.torch.nn.functional
-
+def _standing_for(original: Any, name: str, functional: Any, aside: Any, called: Any) -> Any:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if aside():
             return original(*args, **kwargs)
         result = original(*args, **kwargs)
-        if watch.sampling or not grad_enabled():
-            called(name, args, kwargs, result)
+        called(name, args, kwargs, result)
         return result
 
     standing = types.FunctionType(wrapper.__code__, functional.__dict__, name, None, wrapper.__closure__)

@@ -58,17 +58,7 @@ def install(watch: Watch, probe: Probe) -> None:
         called(self, args, result)
         return result
 
-    watched_call = stands_for(call)(__call__)
-    base.__call__ = watched_call
-
-    def attend(on: bool) -> None:
-        """Watch module calls, or let torch's own `__call__` back in: even a thin wrapper costs too much in every window."""
-        if on and base.__call__ is call:
-            base.__call__ = watched_call
-        elif not on and base.__call__ is watched_call and not state.inside:
-            base.__call__ = call
-
-    watch.attend = attend
+    base.__call__ = stands_for(call)(__call__)
     watch.skip_when_compiling.append(__call__.__code__)
 
     @probe.guard
@@ -147,7 +137,6 @@ def install(watch: Watch, probe: Probe) -> None:
     @probe.guard
     def mode_was_set(module: Any, mode: bool) -> None:
         history.note(module, bool(mode), places.of_frame(sys._getframe(2)))
-        watch.attend(True)  # a phase begins: training or validation
 
     zero_grad = base.zero_grad
 
