@@ -5,7 +5,7 @@ import torch
 import torch.nn as nn
 from torch.func import functional_call
 
-N_TASKS, K_SHOT, INNER_LR, META_ITERS = 8, 10, 0.02, 250
+N_TASKS, K_SHOT, INNER_LR, META_ITERS = 6, 10, 0.02, 250
 
 
 class SineNet(nn.Module):

@@ -53,7 +53,7 @@ def main():
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
 
-    for epoch in range(1, 5):
+    for epoch in range(1, 4):
         model.train()
         total_loss = 0.0
         for batch, i in enumerate(range(0, train_data.size(1) - 1 - bptt, bptt)):

@@ -1,4 +1,4 @@
-"""Cosine annealing with warm restarts: at each restart the loss jumps up again and then falls below the old level."""
+"""Cosine annealing with warm restarts: after a restart the loss jumps up threefold, then falls below the old level."""
 import torch
 from torch import nn, optim
 
