@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Any, Callable, List
+from typing import Any, Callable
 
 from _trainsleuth_inside.facts import FactWriter
 
@@ -18,7 +18,6 @@ class Probe:
         self.name = name
         self.on = True
         self._facts = facts
-        self._undo: List[Callable[[], None]] = []
 
     def guard(self, work: Callable[..., Any]) -> Callable[..., Any]:
         """`work`, made safe: an exception inside ends the probe and nothing else."""

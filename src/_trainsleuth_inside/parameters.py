@@ -13,13 +13,12 @@ FINGERPRINT = 8
 
 
 class ParameterRecord:
-    __slots__ = ("fingerprint", "frozen_at", "number", "ref", "version")
+    __slots__ = ("fingerprint", "frozen_at", "number", "ref")
 
     def __init__(self, number: int, parameter: Any) -> None:
         self.number = number
         self.ref = weakref.ref(parameter)
         self.frozen_at: Optional[Place] = None
-        self.version = -1
         self.fingerprint: Any = None
 
 
@@ -59,7 +58,6 @@ class ParameterBook:
         """Take a fingerprint, so that a later look can tell whether the parameter ever moved."""
         record = self.record(parameter)
         if record.fingerprint is None and not _unreadable(parameter):
-            record.version = parameter._version
             record.fingerprint = _few(parameter).clone()
 
     def moved(self, parameter: Any) -> Optional[bool]:
