@@ -1,16 +1,18 @@
 """Keeps the cost of watching within a budget: decides from measured times which windows are looked at closely.
 
-Windows to look at are multiples of a power of two, so that all ranks look at the same ones. A few are always looked at,
-whatever they cost: the first three, where faults of structure show, and then the Fibonacci numbers, which are few and fall
-on no period that a loader may have.
+Windows to look at are multiples of a power of two, so that all ranks look at the same ones, and the Fibonacci numbers, which
+are few and fall on no period that a loader may have. The first three, where faults of structure show, and the Fibonacci numbers
+below a hundred are looked at whatever they cost.
 """
 
 from __future__ import annotations
 
+import bisect
 import time
 from typing import FrozenSet
 
 ALWAYS = 3
+FREE_UNTIL = 100
 
 
 def _fibonacci(most: int) -> FrozenSet[int]:
@@ -22,6 +24,11 @@ def _fibonacci(most: int) -> FrozenSet[int]:
 
 
 LANDMARKS = _fibonacci(1 << 40)
+_ASCENDING = sorted(LANDMARKS)
+
+
+def _is_free(window: int) -> bool:
+    return window <= ALWAYS or (window < FREE_UNTIL and window in LANDMARKS)
 
 
 class Share:
@@ -31,13 +38,21 @@ class Share:
         self._budget = budget
         self._densest = densest
         self._cost = 0.0
+        self._awake = 0.0
         self._spent = 0.0
         self._began = time.perf_counter()
         self._last_written = 0.0
         self.stride = densest
 
+    def next_after(self, window: int) -> int:
+        """The next window that might be looked at."""
+        by_stride = (window // self.stride + 1) * self.stride
+        return min(by_stride, _ASCENDING[bisect.bisect_right(_ASCENDING, window)])
+
     def wants(self, window: int) -> bool:
-        return window <= ALWAYS or window in LANDMARKS or (window % self.stride == 0 and self._affordable())
+        if _is_free(window):
+            return True
+        return (window in LANDMARKS or window % self.stride == 0) and self._affordable()
 
     def _affordable(self) -> bool:
         elapsed = time.perf_counter() - self._began
@@ -47,10 +62,19 @@ class Share:
         """Book the cost of one closely watched window; `period` is the usual length of a window in seconds."""
         self._last_written = time.perf_counter() - self._began
         self._cost = seconds if self._cost == 0.0 else 0.7 * self._cost + 0.3 * seconds
-        if window > ALWAYS and window not in LANDMARKS:
+        if not _is_free(window):
             self._spent += seconds
+        self._adapt(period)
+
+    def was_awake(self, seconds: float, period: float) -> None:
+        """Book what it cost to be awake around one look."""
+        self._awake = seconds if self._awake == 0.0 else 0.7 * self._awake + 0.3 * seconds
+        self._spent += seconds
+        self._adapt(period)
+
+    def _adapt(self, period: float) -> None:
         if period > 0:
-            needed = self._cost / (self._budget * period)
+            needed = (self._cost + self._awake) / (self._budget * period)
             stride = self._densest
             while stride < needed and stride < 1 << 30:
                 stride *= 2
@@ -62,11 +86,13 @@ class Period:
 
     def __init__(self) -> None:
         self._last = time.perf_counter()
+        self._window = 0
         self.seconds = 0.0
 
-    def tick(self) -> None:
+    def tick(self, window: int) -> None:
         now = time.perf_counter()
-        length, self._last = now - self._last, now
+        length = (now - self._last) / max(1, window - self._window)
+        self._last, self._window = now, window
         if self.seconds == 0.0:
             self.seconds = length
         else:

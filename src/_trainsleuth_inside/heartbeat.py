@@ -6,29 +6,33 @@ import mmap
 import os
 import struct
 import time
-from typing import Optional
+from typing import Union
 
 SIZE = 4096
 LAYOUT = struct.Struct("<8sIIQQdd")  # magic, pid, phase, windows, backwards, since, started
 CHANGING = struct.Struct("<IQQd")  # of those the four in the middle, phase to since
-CHANGING_AT = 12
+CHANGING_AT = PHASE_AT = 12
 MAGIC = b"TSBEAT1\0"
 PHASES = ("starting", "outside", "forward", "backward", "step", "data", "ended")
 STARTING, OUTSIDE, FORWARD, BACKWARD, STEP, DATA, ENDED = range(7)
 
 
 class Heartbeat:
-    """Two stores per tick. The page is fully allocated at once: a sparse page on a full disk would kill the training."""
+    """A tick writes phase, counters and time. In hot places the phase alone is stored, as `page[PHASE_AT] = BACKWARD`.
+
+    The page is fully allocated at once: a sparse page on a full disk would kill the training. Where there can be none, a
+    piece of memory that nobody reads takes its place.
+    """
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self.windows = 0
         self.backwards = 0
-        self._page: Optional[mmap.mmap] = None
+        self.page: Union[mmap.mmap, bytearray] = bytearray(SIZE)
         self.open()
 
     def open(self) -> None:
-        self._page = None
+        self.page = bytearray(SIZE)
         self._started = time.time()
         self._pid = os.getpid()
         self._path = path = os.path.join(self._folder, f"{self._pid}-{time.time_ns() // 1000:x}.beat")
@@ -39,18 +43,17 @@ class Heartbeat:
                 os.posix_fallocate(handle, 0, SIZE)
             else:
                 os.write(handle, b"\0" * SIZE)
-            self._page = mmap.mmap(handle, SIZE)
+            self.page = mmap.mmap(handle, SIZE)
         except OSError:
-            self._page = None
+            pass
         finally:
             if handle >= 0:
                 os.close(handle)
-        if self._page is not None:
-            LAYOUT.pack_into(self._page, 0, MAGIC, self._pid, STARTING, self.windows, self.backwards, time.time(), self._started)
+        LAYOUT.pack_into(self.page, 0, MAGIC, self._pid, STARTING, self.windows, self.backwards, time.time(), self._started)
 
     def remove(self) -> None:
         """Take the page away: the process has ended well and nothing is to be learnt from it."""
-        self._page = None
+        self.page = bytearray(SIZE)
         try:
             os.unlink(self._path)
         except OSError:
@@ -61,5 +64,4 @@ class Heartbeat:
         self.open()
 
     def tick(self, phase: int) -> None:
-        if self._page is not None:
-            CHANGING.pack_into(self._page, CHANGING_AT, phase, self.windows, self.backwards, time.time())
+        CHANGING.pack_into(self.page, CHANGING_AT, phase, self.windows, self.backwards, time.time())

@@ -24,6 +24,8 @@ class ModelRecord:
         self.plain: List[Any] = []  # parameters in plain lists, dicts and attributes
         self.modes_said: Dict[Tuple[bool, bool], Tuple[Any, ...]] = {}
         self._calls: Dict[Setting, int] = {}
+        self._trained_in: Optional[Setting] = None  # setting of the present window's last call with gradients
+        self._windows: Dict[Setting, int] = {}
         self._places: Dict[Setting, Optional[Place]] = {}
 
     def describe_plain(self, watch: Any, hidden: Any) -> List[List[Any]]:
@@ -40,18 +42,25 @@ class ModelRecord:
         """Count one call; True when a call in this setting was never seen before."""
         calls = self._calls.get(setting)
         self._calls[setting] = 1 if calls is None else calls + 1
+        if setting[1]:
+            self._trained_in = setting
         return setting not in self._places
+
+    def close_window(self) -> None:
+        if self._trained_in is not None:
+            self._windows[self._trained_in] = self._windows.get(self._trained_in, 0) + 1
+            self._trained_in = None
 
     def place(self, setting: Setting, at: Optional[Place]) -> None:
         self._places[setting] = at
 
     def take(self) -> List[Dict[str, Any]]:
         rows = [
-            {"model": self.name, "training": training, "grad": grad, "loader": loader, "n": n,
-             "at": self._places.get((training, grad, loader))}
-            for (training, grad, loader), n in self._calls.items()
+            {"model": self.name, "training": setting[0], "grad": setting[1], "loader": setting[2], "n": self._calls.get(setting, 0),
+             "windows": self._windows.get(setting, 0), "at": self._places.get(setting)}
+            for setting in {**self._calls, **self._windows}
         ]  # fmt: skip
-        self._calls = {}
+        self._calls, self._windows = {}, {}
         return rows
 
 

@@ -16,6 +16,7 @@ class LossSeries:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.count = 0
+        self.rested: List[float] = []  # values read in windows that nobody looks at; they are added when a row is taken
         self.forget()
 
     def forget(self) -> None:
@@ -28,6 +29,8 @@ class LossSeries:
         self._values: List[float] = []
 
     def add(self, value: float) -> None:
+        if self.rested:
+            self._add_rested()
         self.count += 1
         self._last = value
         if len(self._values) < KEPT_TO_THE_DIGIT:
@@ -42,11 +45,16 @@ class LossSeries:
         if value > self._most:
             self._most = value
 
+    def _add_rested(self) -> None:
+        values, self.rested = self.rested, []
+        self.add_all(values)
+
     def add_all(self, values: List[float]) -> None:
         for value in values:
             self.add(value)
 
     def take(self) -> Optional[Dict[str, Any]]:
+        self._add_rested()
         if self._n + self._not_finite == 0:
             return None
         row = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from _trainsleuth_inside.aside import aside_of
 from _trainsleuth_inside.facts import FactWriter
@@ -18,6 +18,11 @@ from _trainsleuth_inside.series import LossSeries
 from _trainsleuth_inside.windows import OptimizerRecord
 
 EACH_WINDOW_UNTIL = 16
+AWAKE_FOR = 3
+MOST_AWAKE = 0.001  # seconds a window that may be booked as the price of being awake
+FIRST_PHASES = 8
+ALL_READ_UNTIL, SHORT, PASSED_OVER = 2000, 0.002, 4  # losses; seconds a window; losses not read after each that is
+UPKEEP = 0.2  # seconds; while resting, learning rates are noted and rows written about so often
 MOST_WALKS = 4
 SHORTEST_INTERVAL = 0.25
 
@@ -31,8 +36,8 @@ class Watch:
         self.aside = aside_of(torch)
         self.plainly = torch._C.DisableTorchFunction  # within it, no code of a tensor subclass or of a mode is run
         self.period = Period()
-        self.numbers = Share(budget / 2)  # norms of gradients, weights and updates; values at the loss
-        self.depth = Share(budget / 4, densest=8)  # every module call of a window, and a walk through its graph
+        self.numbers = Share(0.3 * budget)  # norms of gradients, weights and updates; values at the loss
+        self.depth = Share(0.15 * budget, densest=8)  # every module call of a window, and a walk through its graph
         self.parameters = ParameterBook(self)
         self.optimizers: Dict[int, OptimizerRecord] = {}
         self.optimizers_seen = 0
@@ -47,6 +52,13 @@ class Watch:
         self.losses: Dict[Place, LossSeries] = {}
         self.windows = 0
         self.backwards = 0
+        self.resting = False  # nobody looks at gradients and calls at present: steps are counted, losses read
+        self.pass_over = 0  # at rest, so many losses are not read after each that is
+        self.unread = 0  # so many of the coming ones
+        self._awake_until = 0
+        self._woke, self._woke_in = 0.0, 0  # when, and in which window
+        self._phases: Dict[Any, int] = {}
+        self._exchanged: List[Tuple[Any, str, Any, Any]] = []  # owner, name, ours, and what stands there at rest
         self.sampling = True  # the present window's numbers are taken
         self.deep = True  # the present window's module calls are recorded
         self._deep_walks = 0  # in the present window
@@ -83,14 +95,7 @@ class Watch:
     def backward_ended(self, place: Optional[Place], loss: Any) -> None:
         self.backwards += 1
         self.beat.backwards = self.backwards
-        if loss is not None and place is not None:
-            series = self.losses.get(place)
-            if series is None:
-                series = self.losses[place] = LossSeries(place)
-            if loss.device.type == "cpu":
-                series.add(loss.item())
-            elif self.sampling:
-                self.late.read(loss.detach().reshape(1), series.add_all)
+        self.read_loss(place, loss)
         for reaction in list(self.when_backward_ended):
             reaction(loss)
         if self.windows == 0 and self.backwards >= 4 and self.backwards & (self.backwards - 1) == 0:
@@ -101,6 +106,18 @@ class Watch:
         if self.windows == 0 or self.backwards <= EACH_WINDOW_UNTIL:
             self._flush_if_due(self.backwards <= EACH_WINDOW_UNTIL)
 
+    def read_loss(self, place: Optional[Place], loss: Any) -> Optional[LossSeries]:
+        if loss is None or place is None:
+            return None
+        series = self.losses.get(place)
+        if series is None:
+            series = self.losses[place] = LossSeries(place)
+        if loss.device.type == "cpu":
+            series.add(loss.item())
+        elif self.sampling:
+            self.late.read(loss.detach().reshape(1), series.add_all)
+        return series
+
     def _write_unstepped(self) -> None:
         """No optimizer has stepped yet: has anything moved the weights all the same?"""
         owned = self.owned_parameters()
@@ -108,13 +125,15 @@ class Watch:
         if moved:
             self.facts.write("unstepped", backwards=self.backwards, looked=len(moved), moved=sum(moved))
 
-    def window_closed(self, record: OptimizerRecord) -> None:
-        """After each step of an optimizer, and after each step that a scaler skipped."""
-        self.windows += 1
-        self.beat.windows = self.windows
+    def window_closed(self, record: OptimizerRecord, counted: bool = False) -> None:
+        """After each step of an optimizer, and after each step that a scaler skipped; while resting, after one step in a few."""
+        self.windows += not counted
+        self.beat.windows, self.beat.backwards = self.windows, self.backwards
         self.beat.tick(OUTSIDE)
-        self.period.tick()
+        self.period.tick(self.windows)
         self.late.poll()
+        for model in self.models.values():
+            model.close_window()
         for reaction in self.when_window_closes:
             reaction(record)
         self._flush_if_due(record.windows <= EACH_WINDOW_UNTIL)
@@ -126,6 +145,72 @@ class Watch:
             records = self.optimizers.values()
             self.sampling = self.sampling or any(other.sampling for other in records)
             self.deep = not self.compiled and (self.deep or any(other.deep for other in records))
+        self._rest_or_wake(record)
+
+    # -- resting ---------------------------------------------------------------------------------------------------
+
+    def stands_at_rest(self, owner: Any, name: str, at_rest: Any) -> None:
+        """While nobody looks, `at_rest` takes the place of what a probe has put there: even a thin wrapper costs too much."""
+        self._exchanged.append((owner, name, vars(owner)[name], at_rest))
+
+    def _rest_or_wake(self, record: OptimizerRecord) -> None:
+        """Look at three windows in a row around each that is chosen: what happens to gradients shows over several."""
+        looks = self.sampling or self.deep
+        if looks:
+            self._awake_until = self.windows + AWAKE_FOR * len(self.optimizers)
+        if looks or self.windows < self._awake_until or not self._may_rest():
+            self.wake()
+            return
+        if not self.resting:
+            self._book_time_awake()
+            self.resting = True
+            for owner, name, _, at_rest in self._exchanged:
+                setattr(owner, name, at_rest)
+            for other in self.optimizers.values():
+                self._choose_next_upkeep(other)
+        self._choose_next_upkeep(record)
+        rapid = self.period.seconds < SHORT and self.backwards > ALL_READ_UNTIL
+        self.pass_over = PASSED_OVER if rapid and len(self.losses) == 1 else 0
+
+    def _book_time_awake(self) -> None:
+        """Windows take longer while we look; how much longer shows against the usual window, unless something else is slow."""
+        windows = self.windows - self._woke_in
+        if self._woke_in and windows <= 4 * AWAKE_FOR:
+            longer = time.perf_counter() - self._woke - windows * self.period.seconds
+            self.numbers.was_awake(min(max(longer, 0.0), MOST_AWAKE * windows), self.period.seconds)
+
+    def _choose_next_upkeep(self, record: OptimizerRecord) -> None:
+        """The window after which more is to be done than counting: to look at the next one, or because some time has passed."""
+        coming = record.windows + 1
+        look = min(self.numbers.next_after(coming), self.depth.next_after(coming)) - 1
+        record.attend_at = min(look, record.windows + max(1, int(UPKEEP / max(self.period.seconds, 1e-6))))
+
+    def _may_rest(self) -> bool:
+        """Not while something is compiled, in a trial, before each optimizer has begun, or when others have wrapped our wrappers."""
+        return (
+            not self.compiled
+            and not self.when_window_closes
+            and not self.when_backward_ended
+            and all(record.windows == 0 or record.windows > EACH_WINDOW_UNTIL for record in self.optimizers.values())
+            and (self.resting or all(vars(owner).get(name) is ours for owner, name, ours, _ in self._exchanged))
+        )
+
+    def wake(self) -> None:
+        if self.resting:
+            self._woke, self._woke_in = time.perf_counter(), self.windows
+            self.resting = False
+            for owner, name, ours, at_rest in self._exchanged:
+                if vars(owner).get(name) is at_rest:
+                    setattr(owner, name, ours)
+            for record in self.optimizers.values():
+                record.wake()
+
+    def phase_begins(self, which: Any) -> None:
+        """An epoch, a validation, a change of mode: look at what comes next. One that begins again and again is known by then."""
+        count = self._phases[which] = self._phases.get(which, 0) + 1
+        if count <= FIRST_PHASES or count & (count - 1) == 0:
+            self.wake()
+            self._awake_until = max(self._awake_until, self.windows + AWAKE_FOR)
 
     def owned_parameters(self) -> List[Any]:
         """Every parameter that a living optimizer holds."""
@@ -157,6 +242,7 @@ class Watch:
 
     def something_is_compiled(self) -> None:
         self.compiled = True
+        self.wake()
         self.deep = False
         for record in self.optimizers.values():
             record.deep = False

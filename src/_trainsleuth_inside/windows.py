@@ -34,10 +34,11 @@ class OptimizerRecord:
         self.made_at = made_at
         self.optimizer = weakref.ref(optimizer)
         self.windows = 0
-        self.steps = 0
+        self.skipped = 0
         self.sampling = True
         self.deep = True
         self.in_step = False
+        self.attend_at = 0  # while resting: the window after which more is to be done than counting
         self.cost = 0.0  # seconds that the snapshot before the step took
         self.step_at: Optional[Place] = None
         self.cleared_at: Optional[Place] = None
@@ -49,6 +50,7 @@ class OptimizerRecord:
         self._grad_copy: Any = None
         self._weight_copy: Any = None
         self._residue = False  # the last step's gradient is still there
+        self._partly = False  # nobody looked when the present window began
         self.pending: List[Backward] = []
         self._dropped: List[Backward] = []
         self._dropped_before: List[Backward] = []
@@ -56,7 +58,8 @@ class OptimizerRecord:
 
     def forget(self) -> None:
         """Begin a new written interval."""
-        self._row_windows = 0
+        self._accounted = self.windows  # the row's windows are those after this one
+        self._row_watched = 0
         self._row_backwards = 0
         self._row_delivered = 0
         self._row_discarded = 0
@@ -65,12 +68,16 @@ class OptimizerRecord:
         self._row_surgery = 0
         self._rates: Optional[List[List[float]]] = None
 
+    @property
+    def steps(self) -> int:
+        return self.windows - self.skipped
+
     # -- what the probes report ------------------------------------------------------------------------------------
 
     def before_backward(self) -> None:
         self._notice_clearing(None)
         grad = self._sentinel_grad()
-        if not self.pending and self.steps and grad is not None and grad is self._grad and grad._version == self._grad_version:
+        if not self.pending and self.windows and grad is not None and grad is self._grad and grad._version == self._grad_version:
             self._residue = self._residue or _has_numbers(grad)
 
     def after_backward(self, backward: Backward) -> None:
@@ -82,7 +89,8 @@ class OptimizerRecord:
         if grad is None or (grad is self._grad and grad._version == self._grad_version):
             return
         self.pending.append(backward)
-        self._row_delivered += 1
+        if not self._partly:
+            self._row_delivered += 1
         self._know(grad)
         if self.suspicious:
             self._grad_copy = grad.detach().clone()
@@ -107,7 +115,6 @@ class OptimizerRecord:
 
     def after_step(self) -> None:
         self.in_step = False
-        self.steps += 1
         self._close()
         if self._residue:
             self._row_stale += 1
@@ -117,21 +124,29 @@ class OptimizerRecord:
 
     def step_skipped(self) -> None:
         """A scaler found Inf and skipped the step: the gradients were rejected, not lost by mistake."""
+        self.skipped += 1
         self._row_skipped += 1
         self._close()
+
+    def wake(self) -> None:
+        """Begin to look at gradients again: what was known of them is out of date."""
+        self.pending, self._dropped, self._dropped_before = [], [], []
+        self._grad, self._grad_version, self._residue = None, -1, False
+        self._partly = True
 
     # -- inner workings --------------------------------------------------------------------------------------------
 
     def _close(self) -> None:
         self.windows += 1
-        self._row_windows += 1
+        self._row_watched += not self._partly
+        self._partly = False
         for backward in self.pending:
             backward.used = True
         self.pending = []
         if self._dropped_before or self._dropped:
             self._row_discarded += sum(1 for backward in self._dropped_before if not backward.used and not backward.fed_inputs)
             self._dropped_before, self._dropped = self._dropped, []
-        self._note_rates()
+        self.note_rates()
 
     def _drop_pending(self, at: Optional[Place]) -> None:
         if not self.pending:
@@ -195,7 +210,7 @@ class OptimizerRecord:
     def _know(self, grad: Any) -> None:
         self._grad, self._grad_version = grad, grad._version
 
-    def _note_rates(self) -> None:
+    def note_rates(self) -> None:
         optimizer = self.optimizer()
         if optimizer is None:
             return
@@ -214,12 +229,14 @@ class OptimizerRecord:
 
     def take(self) -> Optional[Dict[str, Any]]:
         """The row of the interval that ends now, or None if nothing happened in it."""
-        if self._row_windows == 0 and self._row_backwards == 0:
+        windows = self.windows - self._accounted
+        if windows == 0 and self._row_backwards == 0:
             return None
         row = {
             "opt": self.name,
             "to": self.windows,
-            "n": self._row_windows,
+            "n": windows,
+            "watched": self._row_watched,
             "backwards": self._row_backwards,
             "delivered": self._row_delivered,
             "discarded": self._row_discarded,

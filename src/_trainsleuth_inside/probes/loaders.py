@@ -7,7 +7,7 @@ from typing import Any, Dict
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.guard import Probe
-from _trainsleuth_inside.heartbeat import DATA, OUTSIDE
+from _trainsleuth_inside.heartbeat import DATA, OUTSIDE, PHASE_AT
 from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 
@@ -54,12 +54,13 @@ def install(watch: Watch, probe: Probe) -> None:
     def began(iterator: Any, loader: Any) -> None:
         name = names.get(id(loader))
         iterator._trainsleuth_pass = [name, 0, 0.0]
+        watch.phase_begins(name)
 
     iterator_base.__init__ = begin_watched
 
     @stands_for(following)
     def __next__(self: Any) -> Any:
-        watch.beat.tick(DATA)
+        watch.beat.page[PHASE_AT] = DATA
         start = time.perf_counter()
         try:
             batch = following(self)
@@ -67,7 +68,7 @@ def install(watch: Watch, probe: Probe) -> None:
             passed(self)
             raise
         finally:
-            watch.beat.tick(OUTSIDE)
+            watch.beat.page[PHASE_AT] = OUTSIDE
         fetched(self, time.perf_counter() - start)
         return batch
 

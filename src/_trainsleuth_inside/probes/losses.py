@@ -39,7 +39,6 @@ SETTINGS = ("reduction", "label_smoothing", "ignore_index", "blank", "zero_infin
 def install(watch: Watch, probe: Probe) -> None:
     torch = watch.torch
     functional = torch.nn.functional
-    aside = watch.aside
     grad_enabled = torch.is_grad_enabled
     looked_at: Dict[Tuple[str, int], int] = {}
     without_grad: Set[Any] = set()
@@ -117,10 +116,13 @@ def install(watch: Watch, probe: Probe) -> None:
         if original is not None:
             originals[name] = original
             signatures[name] = inspect.signature(original)
-            setattr(functional, name, _standing_for(original, name, functional, aside, called))
+            setattr(functional, name, _standing_for(original, name, watch, called))
+            watch.stands_at_rest(functional, name, original)
 
 
-def _standing_for(original: Any, name: str, functional: Any, aside: Any, called: Any) -> Any:
+def _standing_for(original: Any, name: str, watch: Watch, called: Any) -> Any:
+    aside, functional = watch.aside, watch.torch.nn.functional
+
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if aside():
             return original(*args, **kwargs)

@@ -59,6 +59,7 @@ def install(watch: Watch, probe: Probe) -> None:
         return result
 
     base.__call__ = stands_for(call)(__call__)
+    watch.stands_at_rest(base, "__call__", call)
     watch.skip_when_compiling.append(__call__.__code__)
 
     @probe.guard
@@ -124,19 +125,22 @@ def install(watch: Watch, probe: Probe) -> None:
         if history.nested or aside() or not probe.on:
             return set_mode(self, mode)
         history.nested = True
+        changes = self.training != mode
         try:
             result = set_mode(self, mode)
         finally:
             history.nested = False
-        mode_was_set(self, mode)
+        mode_was_set(self, mode, changes)
         return result
 
     set_mode = base.train
     base.train = stands_for(set_mode)(train)
 
     @probe.guard
-    def mode_was_set(module: Any, mode: bool) -> None:
+    def mode_was_set(module: Any, mode: bool, changes: bool) -> None:
         history.note(module, bool(mode), places.of_frame(sys._getframe(2)))
+        if changes:
+            watch.phase_begins((type(module), bool(mode)))
 
     zero_grad = base.zero_grad
 
@@ -156,6 +160,7 @@ def install(watch: Watch, probe: Probe) -> None:
                 record.notice_clearing(at)
 
     base.zero_grad = zero_grad_watched
+    watch.stands_at_rest(base, "zero_grad", zero_grad)
 
     load = base.load_state_dict
 

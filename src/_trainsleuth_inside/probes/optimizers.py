@@ -19,7 +19,7 @@ from _trainsleuth_inside.windows import OptimizerRecord
 def install(watch: Watch, probe: Probe) -> None:
     torch = watch.torch
     base = torch.optim.Optimizer
-    aside = watch.aside
+    aside, known = watch.aside, watch.optimizers
     snapshots: Dict[int, Snapshot] = {}
 
     def register(optimizer: Any, made_at: Optional[places.Place]) -> OptimizerRecord:
@@ -28,6 +28,7 @@ def install(watch: Watch, probe: Probe) -> None:
         key = id(optimizer)
         record.optimizer = weakref.ref(optimizer, probe.guard(lambda _: forget(key)))
         watch.optimizers[key] = record
+        watch.wake()
         with watch.plainly():
             describe(record, optimizer)
         return record
@@ -85,6 +86,7 @@ def install(watch: Watch, probe: Probe) -> None:
         zero_grad(self, *args, **kwargs)
 
     base.zero_grad = zero_grad_watched
+    watch.stands_at_rest(base, "zero_grad", zero_grad)
 
     load = base.load_state_dict
 
@@ -138,12 +140,26 @@ def install(watch: Watch, probe: Probe) -> None:
                 watch.loss_cost = 0.0
             watch.window_closed(record)
 
+    @probe.guard
+    def rested(optimizer: Any) -> None:
+        record = watch.record_of(optimizer)
+        if record is not None:
+            record.note_rates()
+            watch.window_closed(record, counted=True)
+
     def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not aside():
+        if not watch.resting and not aside():
             before(optimizer)
 
     def after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not aside():
+        if watch.resting:  # never while something is compiled
+            record = known.get(id(optimizer))
+            if record is not None:
+                watch.windows += 1
+                record.windows += 1
+                if record.windows >= record.attend_at:
+                    rested(optimizer)
+        elif not aside():
             after(optimizer)
 
     hooks = importlib.import_module("torch.optim.optimizer")

@@ -59,6 +59,7 @@ def install(watch: Watch, probe: Probe) -> None:
         if record is None or steps is None or not scaler.is_enabled():
             return
         if record.steps == steps:
+            watch.wake()
             record.step_skipped()
             record.step_at = record.step_at or places.caller(2)
             watch.facts.once(("skip", record.windows if record.windows < 8 else record.windows.bit_length()), "step_skipped",

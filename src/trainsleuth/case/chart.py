@@ -77,6 +77,7 @@ class Optimizer:
     after_windows: int = 0
     after_backwards: int = 0
     windows: int = 0
+    watched: int = 0  # windows in which the fate of gradients was looked at
     backwards: int = 0
     delivered: int = 0
     discarded: int = 0
@@ -96,7 +97,7 @@ class Optimizer:
 
     @property
     def micro_batches(self) -> float:
-        return self.delivered / self.windows if self.windows else 0.0
+        return self.delivered / self.watched if self.watched else 0.0
 
 
 @dataclass
@@ -110,7 +111,7 @@ class Model:
     made: dict[str, Place]  # the line that built a module, by its path
     modes: dict[tuple[bool, bool], Fact] = field(default_factory=dict)
     first_modes: dict[tuple[bool, bool], Fact] = field(default_factory=dict)
-    recent: list[tuple[bool, bool, int]] = field(default_factory=list)  # training, grad, calls of the latest rows
+    recent: list[tuple[bool, int]] = field(default_factory=list)  # train mode, windows trained in it; the latest rows
     calls: dict[tuple[bool, bool, str | None], int] = field(default_factory=dict)
     places: dict[tuple[bool, bool, str | None], Place | None] = field(default_factory=dict)
 
@@ -278,9 +279,9 @@ class ProcessChart:
     def _windows(self, fact: Fact) -> None:
         optimizer = self.optimizers[fact["opt"]]
         optimizer.windows = max(optimizer.windows, fact["to"])
-        for key in ("backwards", "delivered", "discarded", "stale", "skipped", "surgery"):
+        for key in ("watched", "backwards", "delivered", "discarded", "stale", "skipped", "surgery"):
             setattr(optimizer, key, getattr(optimizer, key) + fact[key])
-        keep(optimizer.recent, {key: fact[key] for key in ("to", "n", "delivered", "discarded", "stale", "skipped", "surgery")})
+        keep(optimizer.recent, {key: fact[key] for key in ("to", "n", "watched", "delivered", "discarded", "stale", "skipped", "surgery")})
         optimizer.step_at = place(fact["step_at"]) or optimizer.step_at
         optimizer.cleared_at = place(fact["cleared_at"]) or optimizer.cleared_at
         rates = fact["rates"] or []
@@ -321,7 +322,8 @@ class ProcessChart:
         model = self.models.get(fact["model"])
         if model is not None:
             setting = (fact["training"], fact["grad"], fact["loader"])
-            keep(model.recent, (fact["training"], fact["grad"], fact["n"]), 64)
+            if fact["windows"]:
+                keep(model.recent, (fact["training"], fact["windows"]), 64)
             model.calls[setting] = model.calls.get(setting, 0) + fact["n"]
             model.places.setdefault(setting, place(fact["at"]))
 

@@ -121,7 +121,7 @@ def orphans_standing(chart: ProcessChart) -> float:
 
 def discarded_per_window(chart: ProcessChart) -> float:
     """Micro-batches whose gradients were thrown away, per window of the optimizer that loses most."""
-    return max((o.discarded / o.windows for o in chart.optimizers.values() if o.windows), default=0.0)
+    return max((o.discarded / o.watched for o in chart.optimizers.values() if o.watched), default=0.0)
 
 
 def asleep_in_training(chart: ProcessChart) -> float:

@@ -19,6 +19,8 @@ from trainsleuth.case.chart import Model, ProcessChart, place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import count
 
+LATEST = 12
+
 
 @cause_rule(
     "mode/eval-during-training", explains=("stall/flat-loss", "stall/uniform-predictions"), settled_by=("train-mode",),
@@ -28,8 +30,7 @@ def rule(chart: ProcessChart) -> Verdict:
         fact = model.modes.get((False, True))
         if fact is None or not _is_trained(chart, model):
             continue
-        rows = [row for row in model.recent if row[1]][-20:]
-        in_eval, total = sum(n for training, _, n in rows if not training), sum(n for _, _, n in rows)
+        in_eval, total = _latest(model)
         if total < 3 or in_eval < 0.9 * total:
             continue
         if chart.windows < 3:
@@ -46,7 +47,7 @@ def rule(chart: ProcessChart) -> Verdict:
         )
         set_at = place(fact["set_at"])
         at = place(fact["at"])
-        switched = any(training for training, grad, _ in model.recent if grad) or (True, True) in model.modes
+        switched = any(training for training, _ in model.recent) or (True, True) in model.modes
         return Seen(
             title=f"the model is trained in eval mode: {what} do not do their work",
             where=[
@@ -56,7 +57,7 @@ def rule(chart: ProcessChart) -> Verdict:
             evidence=[
                 f"in eval mode during the latest training forwards: {', '.join(path or model.kind for path, _, _ in affected[:4])}"
                 + (f" and {fact['eval_count'] - 4} more" if fact["eval_count"] > 4 else ""),
-                f"{in_eval:,} of the last {total:,} training forwards ran in eval mode"
+                f"{in_eval:,} of the last {total:,} windows looked at were trained in eval mode"
                 + ("; the first ones were in train mode" if switched else ", from the first one on"),
                 *(["BatchNorm normalises with running statistics that are no longer updated"] if norms else []),
             ],
@@ -66,6 +67,17 @@ def rule(chart: ProcessChart) -> Verdict:
             advice=["Call `model.train()` at the start of each training epoch."],
         )
     return None
+
+
+def _latest(model: Model) -> tuple[int, int]:
+    """Of the latest windows that were looked at: how many were trained in eval mode, of how many."""
+    in_eval = total = 0
+    for training, windows in reversed(model.recent):
+        total += windows
+        in_eval += 0 if training else windows
+        if total >= LATEST:
+            break
+    return in_eval, total
 
 
 def _is_trained(chart: ProcessChart, model: Model) -> bool:

@@ -28,13 +28,13 @@ from trainsleuth.rules.wording import number, percent
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     for optimizer in chart.optimizers.values():
-        rows = [row for row in optimizer.recent if row["n"]]
+        rows = [row for row in optimizer.recent if row["watched"]]
         losing = [row for row in rows if row["discarded"] and not row["surgery"]]
-        windows = sum(row["n"] for row in losing)
-        if optimizer.windows < 3 or windows < 2 or optimizer.surgery > optimizer.windows / 10:
+        windows = sum(row["watched"] for row in losing)
+        if optimizer.windows < 3 or windows < 2 or optimizer.surgery > optimizer.watched / 10:
             continue
         discarded = sum(row["discarded"] for row in losing)
-        per_window = optimizer.delivered / optimizer.windows
+        per_window = optimizer.micro_batches
         lost = discarded / windows
         if lost < 0.5 or lost < 0.2 * per_window:
             continue

@@ -23,7 +23,7 @@ from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     for optimizer in chart.optimizers.values():
-        if optimizer.windows < 4 or optimizer.stale < 3 or optimizer.stale < 0.9 * (optimizer.steps - 1):
+        if optimizer.windows < 4 or optimizer.stale < 3 or optimizer.stale < 0.9 * (optimizer.watched - optimizer.skipped - 1):
             continue
         main = chart.main_loss()
         return Seen(
@@ -32,7 +32,7 @@ def rule(chart: ProcessChart) -> Verdict:
                 Spot(optimizer.step_at, "uses this window's gradient and every earlier one") if optimizer.step_at else None,
                 Spot(main[0], "adds to what is already there") if main else None,
             ],
-            evidence=[f"in {optimizer.stale:,} of {optimizer.windows:,} windows the last step's gradient was still there"],
+            evidence=[f"in {optimizer.stale:,} of {optimizer.watched:,} windows looked at the last step's gradient was still there"],
             step=4,
             statement="nothing clears the gradients between two steps",
             advice=["Call `optimizer.zero_grad()` once per step, after the step or before the first backward of a window."],

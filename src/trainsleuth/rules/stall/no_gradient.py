@@ -92,7 +92,7 @@ def _only_without_gradients(chart: ProcessChart) -> Seen | None:
         owned = [p for p in held if p.owners and p.trainable and p.looks >= 3 and p.without_gradient == p.looks]
         calls = sum(model.calls.values())
         with_grad = sum(n for (_, grad, _), n in model.calls.items() if grad)
-        if not owned or len(owned) < len(held) or with_grad > 0.05 * calls or calls < chart.windows / 2:
+        if not owned or len(owned) < len(held) or with_grad > 0.05 * calls or calls < 3:
             continue
         if not any(p.with_gradient for p in chart.parameters.values()):
             continue
