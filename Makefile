@@ -20,6 +20,7 @@ zoo: $(VENV)/.frameworks
 	$(BIN)/python zoo/check.py
 
 bench: $(VENV)/.dev
+	$(BIN)/pip install --quiet torchmortem  # the monitor that we measure ourselves against
 	$(BIN)/python bench/overhead.py
 
 lint: $(VENV)/.dev

@@ -1,6 +1,6 @@
 """Alternates bare and watched steps in one process that has the probes loaded; prints the times of both as JSON.
 
-    python bench/alternate.py WORKLOAD SECONDS watched|control|anomaly
+    python bench/alternate.py WORKLOAD SECONDS watched|control|anomaly|torchmortem
 
 Needs the probes' environment (bench/overhead.py gives it). The probes are switched by swapping every attribute that they patched
 for the original and back. After a switch one step goes untimed, because Python has to find its methods anew.
@@ -11,7 +11,10 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
+
+from workloads import STEPS_AT_A_TIME, WORKLOADS, Workload
 
 NOT_IN_A_STEP = ("__init__", "load_state_dict", "train", "compile", "manual_seed", "load")  # left in place: no step runs them
 WARM_UP = {"mlp": 2000, "cnn": 100, "transformer": 100}
@@ -95,11 +98,28 @@ def _owners(torch: Any) -> list[Any]:
     return list({id(owner): owner for owner in owners}.values())
 
 
+def _torchmortem(step: Workload) -> tuple[Callable[[], object], Callable[[], object], Callable[[], object]]:
+    """The always-on monitor torchmortem, as its README says to use it; its hooks are put on and taken off around its steps."""
+    from torchmortem import Autopsy
+
+    present: list[Any] = []
+
+    def turn_on() -> None:
+        present[:] = [Autopsy(step.model, optimizer=step.optimizer).__enter__()]
+
+    def turn_off() -> None:
+        present[0].__exit__(None, None, None)
+
+    def watched_step() -> None:
+        present[0].step(loss=step().item())
+
+    return turn_on, turn_off, watched_step
+
+
 def main() -> None:
     workload, seconds, what = sys.argv[1], float(sys.argv[2]), sys.argv[3]
     switch = Switch()
     import torch
-    from workloads import STEPS_AT_A_TIME, WORKLOADS
 
     if switch.watch is None:
         raise SystemExit("the probes are not loaded: start this through bench/overhead.py")
@@ -113,11 +133,17 @@ def main() -> None:
     def nothing() -> None:
         pass
 
-    turn_on, turn_off = {
-        "watched": (switch.on, switch.off),
-        "control": (nothing, nothing),
-        "anomaly": (lambda: anomaly(True, check_nan=True), lambda: anomaly(False)),
-    }[what]
+    turn_on: Callable[[], object]
+    turn_off: Callable[[], object]
+    watched_step: Callable[[], object] = step
+    if what == "watched":
+        turn_on, turn_off = switch.on, switch.off
+    elif what == "anomaly":
+        turn_on, turn_off = lambda: anomaly(True, check_nan=True), lambda: anomaly(False)
+    elif what == "torchmortem":
+        turn_on, turn_off, watched_step = _torchmortem(step)
+    else:
+        turn_on = turn_off = nothing
     count = int(sys.argv[4]) if len(sys.argv) > 4 else STEPS_AT_A_TIME[workload]
     bare: list[float] = []
     watched: list[float] = []
@@ -127,10 +153,11 @@ def main() -> None:
         for side in (bare, watched) if first_bare else (watched, bare):
             if side is watched:
                 turn_on()
-            step()
+            take = watched_step if side is watched else step
+            take()
             began = time.thread_time()
             for _ in range(count - 1):
-                step()
+                take()
             side.append((time.thread_time() - began) / (count - 1))
             if side is watched:
                 turn_off()

@@ -31,6 +31,7 @@ from trainsleuth.supervise.command import environment_for
 HERE = Path(__file__).resolve().parent
 LIMIT = 600
 BOOTSTRAPS = 400
+PEERS = {"anomaly": "torch.autograd.detect_anomaly", "torchmortem": "torchmortem (monitor, PyPI)"}
 Pairs = list[tuple[float, float]]
 
 
@@ -157,10 +158,11 @@ def _seconds(command: Sequence[str], folder: str) -> float:
 
 
 def peers(workloads: Sequence[str], seconds: float) -> None:
-    print("\nThe peer everyone has: torch.autograd.detect_anomaly against bare, alternating steps")
-    for workload in workloads:
-        pairs = alternate(workload, seconds, "anomaly")
-        print(f"  {workload:<12} median {with_interval(pairs, of_medians)}  n={len(pairs)}", flush=True)
+    print("\nPeers against bare, alternating steps")
+    for peer in PEERS:
+        for workload in workloads:
+            pairs = alternate(workload, seconds, peer)
+            print(f"  {PEERS[peer]:<32} {workload:<12} median {with_interval(pairs, of_medians)}  n={len(pairs)}", flush=True)
 
 
 def main() -> int:

@@ -12,6 +12,7 @@ from _trainsleuth_inside.heartbeat import Heartbeat
 from _trainsleuth_inside.probes import (
     autograd,
     checkpoints,
+    collectives,
     compiling,
     environment,
     freezing,
@@ -23,6 +24,7 @@ from _trainsleuth_inside.probes import (
     scalers,
     schedulers,
     seeds,
+    threads,
 )
 from _trainsleuth_inside.watch import Watch
 
@@ -41,6 +43,8 @@ PROBES: Tuple[Tuple[str, Install], ...] = (
     ("loaders", loaders.install),
     ("loggers", loggers.install),
     ("checkpoints", checkpoints.install),
+    ("threads", threads.install),
+    ("collectives", collectives.install),
 )
 
 

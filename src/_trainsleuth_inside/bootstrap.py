@@ -51,9 +51,12 @@ def begin() -> None:
     _writers[:] = [facts, beat]
     facts.write("started", at=time.time())
 
-    from _trainsleuth_inside.probes import crash
+    from _trainsleuth_inside import dump_on_signal
+    from _trainsleuth_inside.probes import crash, forking
 
     crash.install(facts)
+    forking.install(facts)
+    dump_on_signal.install(os.environ.get("TRAINSLEUTH_BEATS") or os.path.join(case, "beats"))
 
     def forked() -> None:
         facts.forked()
@@ -73,9 +76,11 @@ def begin() -> None:
             last_words()
         if facts.silent and os.getpid() != first:  # a data loader's worker, say: there may be thousands in a day
             beat.remove()
+            dump_on_signal.remove()
             return
         facts.write("exit")
         beat.tick(ENDED)
+        dump_on_signal.remove()
 
     atexit.register(ended)
 

@@ -12,6 +12,8 @@ SIZE = 4096
 LAYOUT = struct.Struct("<8sIIQQdd")  # magic, pid, phase, windows, backwards, since, started
 CHANGING = struct.Struct("<IQQd")  # of those the four in the middle, phase to since
 CHANGING_AT = PHASE_AT = 12
+COLLECTIVE = struct.Struct("<QI")  # how many were entered so far, length of what is said of the last one
+COLLECTIVE_AT = 64
 MAGIC = b"TSBEAT1\0"
 PHASES = ("starting", "outside", "forward", "backward", "step", "data", "ended")
 STARTING, OUTSIDE, FORWARD, BACKWARD, STEP, DATA, ENDED = range(7)
@@ -62,6 +64,14 @@ class Heartbeat:
     def redirect(self, folder: str) -> None:
         self._folder = folder
         self.open()
+
+    def collective(self, count: int, said: bytes) -> None:
+        """The last collective that was entered; what is said of it is a small JSON object."""
+        at = COLLECTIVE_AT + COLLECTIVE.size
+        said = said if len(said) <= SIZE - at else b"{}"
+        COLLECTIVE.pack_into(self.page, COLLECTIVE_AT, count, 0)
+        self.page[at : at + len(said)] = said
+        COLLECTIVE.pack_into(self.page, COLLECTIVE_AT, count, len(said))
 
     def tick(self, phase: int) -> None:
         CHANGING.pack_into(self.page, CHANGING_AT, phase, self.windows, self.backwards, time.time())

@@ -45,4 +45,3 @@ class LateValues:
             event.synchronize()
             then(pinned.tolist())
         self._waiting.clear()
-

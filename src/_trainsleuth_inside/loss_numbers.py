@@ -93,7 +93,14 @@ def value_numbers(torch: Any, given: Dict[str, Any]) -> Tuple[About, Numbers]:
 
 def best_guess(torch: Any, name: str, given: Dict[str, Any]) -> Any:
     """What a model would answer that ignores its input: the mean of the targets, column by column."""
-    if name not in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"):
+    if name not in (
+        "mse_loss",
+        "l1_loss",
+        "smooth_l1_loss",
+        "huber_loss",
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+    ):
         return None
     target = given["target"].detach()
     if given["input"].shape != target.shape or target.dim() == 0 or target.shape[0] < 4:

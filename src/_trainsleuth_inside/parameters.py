@@ -49,9 +49,7 @@ class ParameterBook:
             record = self.record(parameter)
             dtype = str(parameter.dtype).replace("torch.", "")
             shape = [] if lazy(parameter) else list(parameter.shape)
-            rows.append(
-                [record.number, name, shape, dtype, bool(parameter.requires_grad), record.frozen_at]
-            )
+            rows.append([record.number, name, shape, dtype, bool(parameter.requires_grad), record.frozen_at])
         return rows
 
     def remember(self, parameter: Any) -> None:

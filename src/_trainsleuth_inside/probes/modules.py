@@ -204,7 +204,12 @@ def _creation(module: Any, made_at: Dict[int, Any]) -> List[List[Any]]:
     rows: List[List[Any]] = []
     for path, child in module.named_modules():
         known = made_at.get(id(child))
-        if known is not None and known[0] == type(child).__name__ and (child._parameters or known[0] in NAMED) and len(rows) < 1000:
+        if (
+            known is not None
+            and known[0] == type(child).__name__
+            and (child._parameters or known[0] in NAMED)
+            and len(rows) < 1000
+        ):
             rows.append([path, known[1], known[2]])
     return rows
 

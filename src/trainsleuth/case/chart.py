@@ -154,6 +154,16 @@ class Scheduler:
 
 
 @dataclass
+class Fork:
+    """A place that forks, and the threads that did not come along."""
+
+    at: Place | None
+    python_threads: list[list[Any]]
+    native_threads: int
+    libraries: list[str]
+
+
+@dataclass
 class ProcessChart:
     """Everything known of one process. Rules read it and change nothing."""
 
@@ -181,6 +191,9 @@ class ProcessChart:
     uses_autograd_grad: bool = False
     unstepped: Fact | None = None
     weights_files: list[Fact] = field(default_factory=list)
+    threads: list[tuple[int, Place | None]] = field(default_factory=list)  # each number that torch was told to use
+    forks: list[Fork] = field(default_factory=list)
+    collectives: Fact = field(default_factory=dict)
     interrupted: bool = False
     ended: bool = False
     stopped: bool = False
@@ -233,6 +246,15 @@ class ProcessChart:
     def _process(self, fact: Fact) -> None:
         self.process = fact
 
+    def _threads(self, fact: Fact) -> None:
+        keep(self.threads, (int(fact["count"]), place(fact["at"])), 16)
+
+    def _fork(self, fact: Fact) -> None:
+        keep(self.forks, Fork(place(fact["at"]), fact["python_threads"], fact["native_threads"], fact["libraries"]), 64)
+
+    def _collectives(self, fact: Fact) -> None:
+        self.collectives = fact
+
     def _environment(self, fact: Fact) -> None:
         self.environment = fact
 
@@ -281,7 +303,10 @@ class ProcessChart:
         optimizer.windows = max(optimizer.windows, fact["to"])
         for key in ("watched", "backwards", "delivered", "discarded", "stale", "skipped", "surgery"):
             setattr(optimizer, key, getattr(optimizer, key) + fact[key])
-        keep(optimizer.recent, {key: fact[key] for key in ("to", "n", "watched", "delivered", "discarded", "stale", "skipped", "surgery")})
+        keep(
+            optimizer.recent,
+            {key: fact[key] for key in ("to", "n", "watched", "delivered", "discarded", "stale", "skipped", "surgery")},
+        )
         optimizer.step_at = place(fact["step_at"]) or optimizer.step_at
         optimizer.cleared_at = place(fact["cleared_at"]) or optimizer.cleared_at
         rates = fact["rates"] or []
@@ -427,7 +452,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "process", "environment", "optimizer", "model", "windows", "loss", "params", "calls", "mode", "loss_call",
         "loss_without_grad", "loader", "loader_pass", "scheduler", "scheduler_step", "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
-        "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop",
+        "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
     )
 }  # fmt: skip
 _HANDLERS["knob_idle"] = _HANDLERS["knob_failed"] = _HANDLERS["knob"]

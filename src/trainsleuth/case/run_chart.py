@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trainsleuth.case.chart import ProcessChart
-from trainsleuth.case.reading import FactFollower
+from trainsleuth.case.reading import Fact, FactFollower
+from trainsleuth.case.standstill import Standstill, from_fact
+
+SUPERVISOR = "supervisor"  # the fact file that is written from outside
 
 
 @dataclass
@@ -14,6 +17,7 @@ class RunChart:
     folder: Path
     processes: dict[str, ProcessChart] = field(default_factory=dict)
     facts: int = 0
+    standstills: list[Standstill] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._follower = FactFollower(self.folder)
@@ -22,10 +26,31 @@ class RunChart:
         """Absorb what was written since the last look; the number of new facts."""
         news = 0
         for name, fact in self._follower.news():
-            self.processes.setdefault(name, ProcessChart()).absorb(fact)
+            if name == SUPERVISOR:
+                self._seen_from_outside(fact)
+            else:
+                self.processes.setdefault(name, ProcessChart()).absorb(fact)
             news += 1
         self.facts += news
         return news
+
+    def _seen_from_outside(self, fact: Fact) -> None:
+        if fact["k"] not in ("standstill", "recovered"):
+            return
+        try:
+            standstill = from_fact(fact)
+        except (KeyError, TypeError):
+            return
+        self.standstills = [known for known in self.standstills if known.since != standstill.since][-7:] + [standstill]
+
+    def standstill(self) -> Standstill | None:
+        """The last one."""
+        return self.standstills[-1] if self.standstills else None
+
+    def chart_of(self, pid: int) -> ProcessChart | None:
+        """What a process said of itself."""
+        found = [chart for chart in self.processes.values() if chart.process.get("pid") == pid]
+        return found[-1] if found else None
 
     @property
     def unreadable(self) -> int:

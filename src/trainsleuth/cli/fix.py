@@ -82,9 +82,7 @@ def command(
     sys.exit(1 if left else 0)
 
 
-def _first_verified(
-    console: Any, bench: Bench, finding: Finding, candidates: list[Patch]
-) -> tuple[Patch, bool, list[Known]]:
+def _first_verified(console: Any, bench: Bench, finding: Finding, candidates: list[Patch]) -> tuple[Patch, bool, list[Known]]:
     """Try the patches in turn; the first that a trial verifies, or else the first."""
     from trainsleuth.cli.progress import follow
     from trainsleuth.report.proof import trial_line

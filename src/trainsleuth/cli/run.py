@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any, Literal
 
 import click
 
 from trainsleuth.case.folder import Case
 from trainsleuth.cli.output import console_on, must_be_writable, stop, write_report_file
 from trainsleuth.rules.kinds import Finding
+
+OnHang = Literal["report", "kill", "wait"]
+
+
+class SecondsOrAuto(click.ParamType[Any]):
+    name = "seconds"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value in ("auto", "off"):
+            return value
+        try:
+            seconds = float(value)
+        except ValueError:
+            self.fail(f"{value} is neither a number of seconds, nor auto, nor off.", param, ctx)
+        if not 1 <= seconds <= 86_400:
+            self.fail("give between 1 and 86400 seconds.", param, ctx)
+        return seconds
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -22,9 +40,31 @@ from trainsleuth.rules.kinds import Finding
     "--budget", type=click.FloatRange(0.05, 50), default=1.0, show_default=True, metavar="PERCENT", help="What watching may cost."
 )
 @click.option("--no-live", is_flag=True, help="No findings before the end.")
+@click.option(
+    "--hang-after",
+    type=SecondsOrAuto(),
+    default="auto",
+    show_default=True,
+    metavar="SECONDS|auto|off",
+    help="A run that shows no progress for so long is looked at from outside.",
+)
+@click.option(
+    "--on-hang",
+    type=click.Choice(["report", "kill", "wait"]),
+    default="report",
+    show_default=True,
+    help="Say so and go on watching; end the program; or say it only at the end.",
+)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND…")
 def command(
-    folder: Path | None, json_file: str | None, quiet: bool, budget: float, no_live: bool, words: tuple[str, ...]
+    folder: Path | None,
+    json_file: str | None,
+    quiet: bool,
+    budget: float,
+    no_live: bool,
+    hang_after: float | str,
+    on_hang: OnHang,
+    words: tuple[str, ...],
 ) -> None:
     """Run a program under observation, and say at the end what is wrong with it.
 
@@ -32,7 +72,7 @@ def command(
     """
     from trainsleuth.report.terminal import show_finding, show_summary
     from trainsleuth.supervise.command import CommandError
-    from trainsleuth.supervise.session import ReportError, leave_like, watch_run
+    from trainsleuth.supervise.session import HangPolicy, ReportError, leave_like, watch_run
 
     console = console_on(sys.stderr)
 
@@ -40,10 +80,15 @@ def command(
         sys.stderr.write("\r\x1b[2K")
         show_finding(console, finding, case.cwd, case.name)
 
+    def show_hang(finding: Finding, case: Case) -> None:
+        show_finding(console, finding, case.cwd, case.name)
+
     live = show if sys.stderr.isatty() and not (no_live or quiet) else None
+    live_hang = None if no_live or quiet or on_hang == "wait" else show_hang
+    hangs = HangPolicy(hang_after != "off", hang_after if isinstance(hang_after, float) else None, on_hang)
     must_be_writable(json_file)
     try:
-        case, report, code = watch_run(words, folder, budget / 100, live)
+        case, report, code = watch_run(words, folder, budget / 100, live, live_hang, hangs)
     except CommandError as problem:
         stop(str(problem))
     except ReportError as problem:

@@ -19,9 +19,31 @@ Change = Callable[[cst.CSTNode], "cst.CSTNode | cst.RemovalSentinel | cst.Flatte
 
 HARMLESS_CALLS = frozenset(
     [
-        "parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "keys", "values",
-        "items", "split", "startswith", "endswith", "lower", "isinstance", "len", "enumerate", "list", "zip", "range",
-        "any", "all", "hasattr", "getattr", "reversed", "chain",
+        "parameters",
+        "named_parameters",
+        "modules",
+        "named_modules",
+        "children",
+        "named_children",
+        "keys",
+        "values",
+        "items",
+        "split",
+        "startswith",
+        "endswith",
+        "lower",
+        "isinstance",
+        "len",
+        "enumerate",
+        "list",
+        "zip",
+        "range",
+        "any",
+        "all",
+        "hasattr",
+        "getattr",
+        "reversed",
+        "chain",
     ]
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from trainsleuth.case.chart import Place, ProcessChart
 from trainsleuth.case.run_chart import RunChart
@@ -24,12 +24,14 @@ class Diagnosis:
 
 def diagnose(run: RunChart) -> Diagnosis:
     """All findings of a run, best first, over all its processes; the same finding on several ranks is told once."""
-    findings: list[Finding] = []
-    abstained: dict[str, Abstention] = {}
+    findings, missing = judge_run(run)
+    abstained = {abstention.rule: abstention for abstention in missing}
     known: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
     charts = run.training() or run.with_torch() or run.crashes()
+    explained = {name for finding in findings if finding.severity != "note" for name in _rule_of(finding).explains}
     for chart in charts:
         found, missing = judge_process(chart)
+        found = [finding for finding in found if finding.rule not in explained]
         for abstention in missing:
             abstained.setdefault(abstention.rule, abstention)
         for finding in found:
@@ -39,12 +41,16 @@ def diagnose(run: RunChart) -> Diagnosis:
                 findings.append(finding)
     for chart in run.crashes():
         if chart not in charts:
-            findings.extend(judge_process(chart)[0])
+            findings.extend(finding for finding in judge_process(chart)[0] if finding.rule not in explained)
     findings.sort(key=_reading_order)
     for index, finding in enumerate(findings, 1):
         finding.id = f"F{index}"
     named = {finding.rule for finding in findings}
     return Diagnosis(_verdict(run, findings), findings, [a for a in abstained.values() if a.rule not in named], _why_unsure(run))
+
+
+def _rule_of(finding: Finding) -> Rule:
+    return next(rule for rule in all_rules() if rule.name == finding.rule)
 
 
 def _reading_order(finding: Finding) -> tuple[int, int, int]:
@@ -69,11 +75,20 @@ def _why_unsure(run: RunChart) -> str:
     return ""
 
 
+def judge_run(run: RunChart) -> tuple[list[Finding], list[Abstention]]:
+    """What is to be said of all processes together."""
+    return _judge([rule for rule in all_rules() if rule.of_run], run, None)
+
+
 def judge_process(chart: ProcessChart) -> tuple[list[Finding], list[Abstention]]:
+    return _judge([rule for rule in all_rules() if not rule.of_run], chart, chart.process.get("rank"))
+
+
+def _judge(rules: list[Rule], chart: Any, rank: int | None) -> tuple[list[Finding], list[Abstention]]:
     symptoms: dict[str, tuple[Rule, Seen]] = {}
     causes: list[tuple[Rule, Seen]] = []
     abstained: list[Abstention] = []
-    for rule in all_rules():
+    for rule in rules:
         verdict = _judged(rule, chart)
         if isinstance(verdict, Missing):
             abstained.append(Abstention(rule.name, verdict.what))
@@ -82,18 +97,18 @@ def judge_process(chart: ProcessChart) -> tuple[list[Finding], list[Abstention]]
         elif isinstance(verdict, Seen):
             causes.append((rule, verdict))
     causes = _heard(causes)
-    findings = [_finding(chart, rule, seen, symptoms, causes) for rule, seen in causes]
+    findings = [_finding(rank, rule, seen, symptoms) for rule, seen in causes]
     explained = {name for rule, seen in causes for name in rule.explains if seen.severity != "note"}
     if "stall/flat-loss" in explained:
         explained.add("stall/uniform-predictions")
     left = [name for name in symptoms if name not in explained]
     if "stall/uniform-predictions" in left and "stall/flat-loss" in left:
         left.remove("stall/flat-loss")
-    findings += [_finding(chart, *symptoms[name], {}, []) for name in left]
+    findings += [_finding(rank, *symptoms[name], {}) for name in left]
     return findings, abstained
 
 
-def _judged(rule: Rule, chart: ProcessChart) -> Verdict:
+def _judged(rule: Rule, chart: Any) -> Verdict:
     """A rule that trips over facts it did not expect abstains; the others are heard all the same."""
     try:
         return rule.judge(chart)
@@ -111,13 +126,12 @@ def _heard(causes: list[tuple[Rule, Seen]]) -> list[tuple[Rule, Seen]]:
     return heard
 
 
-def _finding(
-    chart: ProcessChart, rule: Rule, seen: Seen, symptoms: dict[str, tuple[Rule, Seen]], causes: list[tuple[Rule, Seen]]
-) -> Finding:
+def _finding(rank: int | None, rule: Rule, seen: Seen, symptoms: dict[str, tuple[Rule, Seen]]) -> Finding:
     explained = [name for name in rule.explains if name in symptoms]
     statement = seen.statement or seen.title
     finding = Finding(
-        id="", rule=rule.name, severity=seen.severity, title=seen.title, step=seen.step, rank=chart.process.get("rank"),
+        id="", rule=rule.name, severity=seen.severity, title=seen.title, step=seen.step,
+        rank=seen.rank if seen.rank is not None else rank, about_standstill=rule.of_run,
         symptoms=explained, symptom_texts=[symptoms[name][1].title for name in explained],
         where=_places(seen), evidence=list(seen.evidence), certain=seen.certain, structural=rule.structural,
         remedies=[Remedy("advice", text) for text in seen.advice],

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from trainsleuth.case.chart import Place, ProcessChart
+from trainsleuth.case.run_chart import RunChart
 
 Severity = Literal["critical", "warning", "note"]
 Status = Literal["suspected", "confirmed", "refuted", "workaround", "inconclusive"]
+STANDSTILLS = ("hang/backward", "hang/standstill")
 ORDER: dict[str, int] = {"critical": 0, "warning": 1, "note": 2}
 
 
@@ -33,6 +35,7 @@ class Seen:
     advice: Sequence[str] = ()
     step: int | None = None
     certain: bool = True  # False: watching alone cannot settle it
+    rank: int | None = None
     look_for: str = ""  # what to look for in the source near the places, to name the line more closely
 
 
@@ -45,15 +48,17 @@ class Missing:
 
 Verdict = Seen | Missing | None
 Judge = Callable[[ProcessChart], Verdict]
+RunJudge = Callable[[RunChart], Verdict]
 
 
 @dataclass(frozen=True)
 class Rule:
     name: str
     kind: Literal["symptom", "cause"]
-    judge: Judge
+    judge: Judge | RunJudge
     page: str
     structural: bool
+    of_run: bool  # judges the whole run, all its processes, instead of one process
     explains: tuple[str, ...] = ()
     settled_by: tuple[str, ...] = ()
     masks: tuple[str, ...] = ()  # causes that say nothing new once this one holds
@@ -62,7 +67,19 @@ class Rule:
 
 def symptom_rule(name: str, *, structural: bool = False) -> Callable[[Judge], Rule]:
     def make(judge: Judge) -> Rule:
-        return Rule(name, "symptom", judge, _page(judge), structural)
+        return Rule(name, "symptom", judge, _page(judge), structural, False)
+
+    return make
+
+
+def run_rule(
+    name: str, kind: Literal["symptom", "cause"] = "cause", *, explains: tuple[str, ...] = STANDSTILLS,
+    masks: tuple[str, ...] = (), last_resort: bool = False,
+) -> Callable[[RunJudge], Rule]:  # fmt: skip
+    """A rule about all processes of a run together: standstills, ranks."""
+
+    def make(judge: RunJudge) -> Rule:
+        return Rule(name, kind, judge, _page(judge), True, True, () if kind == "symptom" else explains, (), masks, last_resort)
 
     return make
 
@@ -72,12 +89,12 @@ def cause_rule(
     structural: bool = True, last_resort: bool = False,
 ) -> Callable[[Judge], Rule]:  # fmt: skip
     def make(judge: Judge) -> Rule:
-        return Rule(name, "cause", judge, _page(judge), structural, explains, settled_by, masks, last_resort)
+        return Rule(name, "cause", judge, _page(judge), structural, False, explains, settled_by, masks, last_resort)
 
     return make
 
 
-def _page(judge: Judge) -> str:
+def _page(judge: Judge | RunJudge) -> str:
     import sys
 
     return (sys.modules[judge.__module__].__doc__ or "").strip()
@@ -126,6 +143,7 @@ class Finding:
     remedies: list[Remedy] = field(default_factory=list)
     certain: bool = True
     structural: bool = True
+    about_standstill: bool = False
 
 
 @dataclass(frozen=True)

@@ -120,3 +120,21 @@ def _text(file: str, line: int) -> str:
 def code_at(place: Place) -> str:
     """The source of a line, stripped; a call that goes on over several lines is given by its first."""
     return _text(place.file, place.line)
+
+
+def held_locks(lines: Sequence[tuple[str, int]]) -> tuple[str, list[str]]:
+    """For the user's lines of one thread, innermost first: what the innermost asks for, and what the `with` blocks around them hold."""
+    wants, holds = "", []
+    for depth, (file, line) in enumerate(lines):
+        tree = _parsed(file)
+        for node in ast.walk(tree) if tree is not None else ():
+            if not isinstance(node, ast.With) or not node.lineno <= line <= (node.end_lineno or node.lineno):
+                continue
+            texts = [
+                ast.unparse(item.context_expr) for item in node.items if isinstance(item.context_expr, (ast.Name, ast.Attribute))
+            ]
+            if node.body and line < node.body[0].lineno:
+                wants = wants or (", ".join(texts) if depth == 0 else "")
+            else:
+                holds += [text for text in texts if text not in holds]
+    return wants, holds

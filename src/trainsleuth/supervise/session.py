@@ -13,8 +13,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from trainsleuth import __version__
 from trainsleuth.case.folder import Case, create_case, write_json
@@ -24,6 +25,8 @@ from trainsleuth.rules.arbiter import Diagnosis, diagnose
 from trainsleuth.rules.catalogue import all_rules
 from trainsleuth.rules.kinds import Finding
 from trainsleuth.supervise.command import CommandError, environment_for, on_network, resolve
+from trainsleuth.supervise.standing import Standing
+from trainsleuth.supervise.standstill import StandstillWatch, can_look
 
 LOOK_EVERY = 0.5
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -38,12 +41,30 @@ class ReportError(Exception):
         self.code = code
 
 
+OnFinding = Callable[[Finding, Case], None]
+OnHang = Literal["report", "kill", "wait"]
+
+
+@dataclass(frozen=True)
+class HangPolicy:
+    """What to do about a standstill, and after how many seconds; None learns them from the run."""
+
+    on: bool = True
+    after: float | None = None
+    then: OnHang = "report"
+
+
 def watch_run(
-    words: Sequence[str], folder: Path | None, budget: float, on_finding: Callable[[Finding, Case], None] | None
-) -> tuple[Case, dict[str, Any], int]:
-    """Run the command; the case, its report, and the program's return code as `subprocess` gives it."""
+    words: Sequence[str], folder: Path | None, budget: float, on_finding: OnFinding | None = None,
+    on_hang: OnFinding | None = None, hangs: HangPolicy | None = None,
+) -> tuple[Case, dict[str, Any], int]:  # fmt: skip
+    """Run the command; the case, its report, and the program's return code as `subprocess` gives it.
+
+    `on_finding` is called for each finding while the run goes on, `on_hang` for those about a standstill where it is not.
+    """
     from _trainsleuth_inside.secrets import without_secrets
 
+    hangs = hangs or HangPolicy()
     command = resolve(words, os.environ)
     cwd = Path.cwd()
     case = create_case(without_secrets(command), cwd, folder, trainsleuth=__version__, platform=platform.platform())
@@ -51,14 +72,15 @@ def watch_run(
     if on_network(case.folder):
         beats = Path(tempfile.mkdtemp(prefix="trainsleuth-beats-"))
         case = case.update(beats=str(beats))
-    with _signals_as_without_us() as meant_for:
+    with _signals_as_without_us() as signals:
         child = _start(command, environment_for(case.folder, beats, budget, os.environ), case)
-        meant_for(child)
+        signals.meant_for(child)
         case = case.update(git=_git_commit(cwd), pid=child.pid)
         chart = RunChart(case.facts)
-        code = _follow(child, chart, case, on_finding)
+        standing = Standing(StandstillWatch(child.pid, beats, hangs.after), case, hangs.then) if hangs.on and can_look() else None
+        code = _follow(child, chart, case, signals, standing, on_finding, on_hang)
     try:
-        return case, finish(case, chart, _exit(code)), code
+        return case, finish(case, chart, _exit(code, standing is not None and standing.unrecovered)), code
     except Exception as problem:  # whatever we cannot do, the program has ended in its own way
         raise ReportError(
             f"the run ended, but its report could not be made ({type(problem).__name__}: {problem}).", code
@@ -80,27 +102,37 @@ def finish(case: Case, chart: RunChart, ended: dict[str, Any]) -> dict[str, Any]
 
 
 def _follow(
-    child: subprocess.Popen[bytes], chart: RunChart, case: Case, on_finding: Callable[[Finding, Case], None] | None
-) -> int:
+    child: subprocess.Popen[bytes], chart: RunChart, case: Case, signals: _Signals, standing: Standing | None,
+    on_finding: OnFinding | None, on_hang: OnFinding | None,
+) -> int:  # fmt: skip
     shown: set[tuple[str, str]] = set()
     pause = LOOK_EVERY
     if on_finding is not None:
         all_rules()  # loading them is no part of what one look costs
+    if standing is not None:
+        standing.begin()
     while True:
         try:
-            return child.wait(timeout=pause)
+            code = child.wait(timeout=pause)
         except subprocess.TimeoutExpired:
             pass
+        else:
+            if standing is not None:
+                standing.end()
+            return code
         began = time.process_time()
+        show = on_finding
         try:
-            if on_finding is not None and chart.refresh():
+            if standing is not None and standing.changed(signals.asked_at):
+                show = on_finding or on_hang
+            if show is not None and chart.refresh():
                 for finding in _worth_showing(diagnose(chart), chart):
                     key = (finding.rule, finding.where[0].file if finding.where else "")
-                    if key not in shown:
+                    if key not in shown and (on_finding is not None or finding.about_standstill):
                         shown.add(key)
-                        on_finding(finding, case)
+                        show(finding, case)
         except Exception:  # the program runs on; the end of the run says what is wrong with us
-            on_finding = None
+            on_finding = on_hang = None
         pause = max(LOOK_EVERY, 50 * (time.process_time() - began))  # at most 2 % of one core
 
 
@@ -122,38 +154,51 @@ def _start(command: Sequence[str], environment: dict[str, str], case: Case) -> s
         raise CommandError(f"{command[0]} cannot be run: {problem.strerror}.") from problem
 
 
-@contextmanager
-def _signals_as_without_us() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
-    """Ctrl-C reaches the program from the terminal, as always; other signals that are sent to us are passed on.
+class _Signals:
+    """The signals that are sent to us, and the process that they are meant for; what came before it began is passed on then."""
 
-    Yields a function to say which process they are meant for; what came before that is passed on then. A signal that is
-    ignored (nohup, a job in the background) stays ignored, for us and for the program.
-    """
-    children: list[subprocess.Popen[bytes]] = []
-    early: list[int] = []
+    def __init__(self) -> None:
+        self.asked_at: float | None = None  # when somebody asked for the end, first
+        self._child: subprocess.Popen[bytes] | None = None
+        self._early: list[int] = []
 
-    def passed_on(number: int, _: Any) -> None:
-        if children:
-            _send(children[0], number)
+    def passed_on(self, number: int, _: Any) -> None:
+        if number in (signal.SIGTERM, signal.SIGINT):
+            self.asked_at = self.asked_at or time.monotonic()
+        if self._child is None:
+            self._early.append(number)
         else:
-            early.append(number)
+            _send(self._child, number)
 
-    def interrupted(number: int, frame: Any) -> None:
-        if not children or not _in_the_foreground():
-            passed_on(number, frame)
+    def interrupted(self, number: int, frame: Any) -> None:
+        """From the terminal it reaches the program without us."""
+        if self._child is None or not _in_the_foreground():
+            self.passed_on(number, frame)
+        elif number == signal.SIGINT:
+            self.asked_at = self.asked_at or time.monotonic()
 
-    def meant_for(child: subprocess.Popen[bytes]) -> None:
-        children.append(child)
-        for number in early:
+    def meant_for(self, child: subprocess.Popen[bytes]) -> None:
+        self._child = child
+        for number in self._early:
             _send(child, number)
 
-    handlers = {number: passed_on for number in FORWARDED} | {signal.SIGINT: interrupted, signal.SIGQUIT: interrupted}
+
+@contextmanager
+def _signals_as_without_us() -> Iterator[_Signals]:
+    """Ctrl-C reaches the program from the terminal, as always; other signals that are sent to us are passed on.
+
+    A signal that is ignored (nohup, a job in the background) stays ignored, for us and for the program.
+    """
+    signals = _Signals()
+    handlers = {number: signals.passed_on for number in FORWARDED} | {
+        signal.SIGINT: signals.interrupted, signal.SIGQUIT: signals.interrupted,
+    }  # fmt: skip
     previous = {}
     for number, handler in handlers.items():
         if signal.getsignal(number) is not signal.SIG_IGN:
             previous[number] = signal.signal(number, handler)
     try:
-        yield meant_for
+        yield signals
     finally:
         for number, before in previous.items():
             signal.signal(number, before)
@@ -173,7 +218,9 @@ def _in_the_foreground() -> bool:
     return False
 
 
-def _exit(code: int) -> dict[str, Any]:
+def _exit(code: int, stood: bool) -> dict[str, Any]:
+    if stood and code != 0:
+        return {"kind": "hang", "code": 128 - code if code < 0 else code}
     if code < 0:
         return {"kind": "killed", "code": 128 - code, "signal": _signal_name(-code)}
     return {"kind": "ok" if code == 0 else "crash", "code": code}

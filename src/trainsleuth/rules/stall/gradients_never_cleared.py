@@ -32,7 +32,9 @@ def rule(chart: ProcessChart) -> Verdict:
                 Spot(optimizer.step_at, "uses this window's gradient and every earlier one") if optimizer.step_at else None,
                 Spot(main[0], "adds to what is already there") if main else None,
             ],
-            evidence=[f"in {optimizer.stale:,} of {optimizer.watched:,} windows looked at the last step's gradient was still there"],
+            evidence=[
+                f"in {optimizer.stale:,} of {optimizer.watched:,} windows looked at the last step's gradient was still there"
+            ],
             step=4,
             statement="nothing clears the gradients between two steps",
             advice=["Call `optimizer.zero_grad()` once per step, after the step or before the first backward of a window."],
