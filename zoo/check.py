@@ -5,7 +5,9 @@
 A sick program passes when its rule is the first finding and names a guilty line; where watching cannot see that line, the one
 where the fault shows (`seen_at` in case.toml) counts, and the table says so. A cured or healthy one when nothing above a
 note is said. With --rewritten every sick program is also rewritten by machine (tests/rules/rewriting.py) so that it looks different
-and computes the same; it passes when the finding stays the same. Ends with `N passed, N failed`.
+and computes the same; it passes when the finding stays the same. Programs that stand still (zoo/hang, zoo/ranks) are ended after
+their report, and the table says how long after the threshold it came; those of zoo/alive only look as if they did. Ends with
+`N passed, N failed`.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ import tomllib
 ZOO = Path(__file__).resolve().parent
 LIMIT = 180
 REWRITING = ZOO.parent / "tests" / "rules"
+STANDING = ("hang", "ranks", "alive")
+HANG_AFTER = 5
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,10 @@ class Specimen:
     script: Path
     expected: dict[str, Any] | None  # None: nothing above a note
 
+    @property
+    def about_standstills(self) -> bool:
+        return any(family in self.script.parts for family in STANDING)
+
 
 def specimens(patterns: list[str]) -> list[Specimen]:
     found = []
@@ -44,19 +52,32 @@ def specimens(patterns: list[str]) -> list[Specimen]:
         name = f"{toml.parent.parent.name}/{toml.parent.name}"
         found.append(Specimen(f"{name} sick", toml.parent / "sick.py", tomllib.loads(toml.read_text(encoding="utf-8"))))
         found.append(Specimen(f"{name} cured", toml.parent / "cured.py", None))
-    found += [Specimen(f"healthy/{path.stem}", path, None) for path in sorted((ZOO / "healthy").glob("*.py"))]
+    for family in ("healthy", "alive", "ranks"):
+        found += [Specimen(f"{family}/{path.stem}", path, None) for path in sorted((ZOO / family).glob("*.py"))]
     return [s for s in found if not patterns or any(fnmatch.fnmatch(s.name, f"*{pattern}*") for pattern in patterns)]
 
 
-def observe(script: Path, folder: Path) -> tuple[dict[str, Any], float]:
+def observe(script: Path, folder: Path, *options: str) -> tuple[dict[str, Any], float]:
     """The report of one program run under observation, and the seconds it took."""
     report = folder / "report.json"
     command = [sys.executable, "-m", "trainsleuth", "run", "--case", str(folder / "case"), "--quiet", "--json", str(report),
-               "--", sys.executable, str(script)]  # fmt: skip
+               *options, "--", sys.executable, str(script)]  # fmt: skip
     began = time.monotonic()
     with open(folder / "printed.txt", "wb") as printed:
-        subprocess.run(command, cwd=folder, stdout=printed, stderr=subprocess.DEVNULL, timeout=LIMIT, check=False)
+        subprocess.run(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.DEVNULL, timeout=LIMIT, check=False
+        )
     return json.loads(report.read_text(encoding="utf-8")), time.monotonic() - began
+
+
+def noticed_after(folder: Path) -> str:
+    """How many seconds after the threshold the standstill was on record, with its stacks."""
+    try:
+        lines = (folder / "case" / "facts" / "supervisor.jsonl").read_text(encoding="utf-8").splitlines()
+        first = json.loads(lines[0])
+        return f"  [{first['t'] - first['since'] - HANG_AFTER:.1f} s after the threshold]"
+    except (OSError, ValueError, KeyError, IndexError):
+        return ""
 
 
 def judge(specimen: Specimen, report: dict[str, Any]) -> tuple[bool, str]:
@@ -123,7 +144,7 @@ def main() -> int:
     chosen = specimens(options.patterns)
     if options.rewritten:
         sys.path.insert(0, str(REWRITING))
-        chosen = [specimen for specimen in chosen if specimen.expected is not None]
+        chosen = [specimen for specimen in chosen if specimen.expected is not None and not specimen.about_standstills]
 
     def one(specimen: Specimen) -> tuple[bool, str, float]:
         with tempfile.TemporaryDirectory(prefix="trainsleuth-zoo-") as folder:
@@ -131,10 +152,13 @@ def main() -> int:
                 if options.rewritten:
                     began = time.monotonic()
                     return *judge_rewritten(specimen, Path(folder)), time.monotonic() - began
-                report, seconds = observe(specimen.script, Path(folder))
+                options_of = ("--hang-after", str(HANG_AFTER), "--on-hang", "kill") if specimen.about_standstills else ()
+                report, seconds = observe(specimen.script, Path(folder), *options_of)
+                latency = noticed_after(Path(folder)) if specimen.about_standstills else ""
             except (OSError, ValueError, subprocess.SubprocessError) as problem:
                 return False, f"could not be run: {problem}", 0.0
-        return *judge(specimen, report), seconds
+        passed, words = judge(specimen, report)
+        return passed, words + latency, seconds
 
     failed = 0
     width = max((len(s.name) for s in chosen), default=0)

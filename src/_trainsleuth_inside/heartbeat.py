@@ -6,14 +6,18 @@ import mmap
 import os
 import struct
 import time
-from typing import Union
+from typing import Tuple, Union
 
 SIZE = 4096
 LAYOUT = struct.Struct("<8sIIQQdd")  # magic, pid, phase, windows, backwards, since, started
 CHANGING = struct.Struct("<IQQd")  # of those the four in the middle, phase to since
 CHANGING_AT = PHASE_AT = 12
-COLLECTIVE = struct.Struct("<QI")  # how many were entered so far, length of what is said of the last one
+BACKWARDS = struct.Struct("<Q")
+BACKWARDS_AT = 24
+COLLECTIVE = struct.Struct("<QI")  # how many were entered so far, whether the last one is still going on
 COLLECTIVE_AT = 64
+SHAPE, SLOTS, SLOTS_AT = 40, 32, 128
+SLOT = struct.Struct("<QII40s")  # of the latest: count, number of the place, length of the shape, the shape
 MAGIC = b"TSBEAT1\0"
 PHASES = ("starting", "outside", "forward", "backward", "step", "data", "ended")
 STARTING, OUTSIDE, FORWARD, BACKWARD, STEP, DATA, ENDED = range(7)
@@ -65,13 +69,14 @@ class Heartbeat:
         self._folder = folder
         self.open()
 
-    def collective(self, count: int, said: bytes) -> None:
-        """The last collective that was entered; what is said of it is a small JSON object."""
-        at = COLLECTIVE_AT + COLLECTIVE.size
-        said = said if len(said) <= SIZE - at else b"{}"
-        COLLECTIVE.pack_into(self.page, COLLECTIVE_AT, count, 0)
-        self.page[at : at + len(said)] = said
-        COLLECTIVE.pack_into(self.page, COLLECTIVE_AT, count, len(said))
+    def enter_collective(self, count: int, number: int, shape: Tuple[int, ...]) -> None:
+        """One of the latest collectives: its count on this rank, its place's number, its shape as text."""
+        text = "x".join(map(str, shape)).encode()[:SHAPE]
+        SLOT.pack_into(self.page, SLOTS_AT + SLOT.size * (count % SLOTS), count, number, len(text), text)
+        COLLECTIVE.pack_into(self.page, COLLECTIVE_AT, count, 1)
+
+    def leave_collective(self) -> None:
+        self.page[COLLECTIVE_AT + 8] = 0
 
     def tick(self, phase: int) -> None:
         CHANGING.pack_into(self.page, CHANGING_AT, phase, self.windows, self.backwards, time.time())

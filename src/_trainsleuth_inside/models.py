@@ -25,6 +25,7 @@ class ModelRecord:
         self.modes_said: Dict[Tuple[bool, bool], Tuple[Any, ...]] = {}
         self._calls: Dict[Setting, int] = {}
         self._trained_in: Optional[Setting] = None  # setting of the present window's last call with gradients
+        self._called_in: Optional[Setting] = None  # and of its last one without
         self._windows: Dict[Setting, int] = {}
         self._places: Dict[Setting, Optional[Place]] = {}
 
@@ -44,12 +45,15 @@ class ModelRecord:
         self._calls[setting] = 1 if calls is None else calls + 1
         if setting[1]:
             self._trained_in = setting
+        else:
+            self._called_in = setting
         return setting not in self._places
 
     def close_window(self) -> None:
-        if self._trained_in is not None:
-            self._windows[self._trained_in] = self._windows.get(self._trained_in, 0) + 1
-            self._trained_in = None
+        for setting in (self._trained_in, self._called_in):
+            if setting is not None:
+                self._windows[setting] = self._windows.get(setting, 0) + 1
+        self._trained_in = self._called_in = None
 
     def place(self, setting: Setting, at: Optional[Place]) -> None:
         self._places[setting] = at

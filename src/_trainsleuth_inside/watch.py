@@ -65,7 +65,6 @@ class Watch:
         self.compiled = False  # something is compiled: deep instruments stay off for good
         self.when_compiling: List[Callable[[], None]] = []
         self.before_scaling: Callable[[Any], Any] = lambda loss: loss
-        self.collectives: Any = None  # those of this rank, once torch.distributed is there
         self.scaled: Any = None  # a scaled loss and the loss it came from
         self.when_window_closes: List[Callable[[OptimizerRecord], None]] = []
         self.when_backward_ended: List[Callable[[Any], None]] = []

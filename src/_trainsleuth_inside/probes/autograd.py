@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import weakref
 from typing import Any, Dict, Optional, Tuple
@@ -9,7 +10,7 @@ from typing import Any, Dict, Optional, Tuple
 from _trainsleuth_inside import places
 from _trainsleuth_inside.aside import readable
 from _trainsleuth_inside.guard import Probe
-from _trainsleuth_inside.heartbeat import BACKWARD, OUTSIDE, PHASE_AT
+from _trainsleuth_inside.heartbeat import BACKWARD, BACKWARDS, BACKWARDS_AT, OUTSIDE, PHASE_AT
 from _trainsleuth_inside.places import USER, kind_of
 from _trainsleuth_inside.series import LossSeries
 from _trainsleuth_inside.standing import stands_for
@@ -90,6 +91,7 @@ def _backward_at_rest(watch: Watch, probe: Probe, original: Any) -> Any:
     tensor, function_modes, dispatch_modes = torch.Tensor, torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
     known: Dict[Tuple[int, int], Tuple[LossSeries, Any]] = {}
     inside = False
+    ranks = os.environ.get("WORLD_SIZE", "1") != "1"  # they are compared by how many backwards each has made
 
     @stands_for(original)
     def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
@@ -104,6 +106,8 @@ def _backward_at_rest(watch: Watch, probe: Probe, original: Any) -> Any:
             inside = False
             beat.page[PHASE_AT] = OUTSIDE
         watch.backwards += 1
+        if ranks:
+            BACKWARDS.pack_into(beat.page, BACKWARDS_AT, watch.backwards)
         if watch.unread:
             watch.unread -= 1
             return result

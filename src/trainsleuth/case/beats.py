@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 LAYOUT = struct.Struct("<8sIIQQdd")
-COLLECTIVE = struct.Struct("<QI")  # how many were entered so far, length of what is said of the last one
+COLLECTIVE = struct.Struct("<QI")  # how many were entered so far, whether the last one is still going on
 COLLECTIVE_AT = 64
+SLOTS, SLOTS_AT = 32, 128
+SLOT = struct.Struct("<QII40s")  # of the latest: count, number of the place, length of the shape, the shape
 MAGIC = b"TSBEAT1\0"
 PHASES = ("starting", "outside", "forward", "backward", "step", "data", "ended")
 
@@ -24,7 +24,8 @@ class Beat:
     since: float
     started: float
     collectives: int = 0
-    collective: dict[str, Any] = field(default_factory=dict)  # the last one: name, shape, line, sequence number
+    in_collective: bool = False
+    latest: tuple[tuple[int, int, str], ...] = ()  # of the latest collectives: count, number of the place, shape
 
 
 def read_beats(folder: Path) -> list[Beat]:
@@ -43,13 +44,10 @@ def read_beats(folder: Path) -> list[Beat]:
     return beats
 
 
-def _collective(page: bytes) -> tuple[int, dict[str, Any]]:
-    if len(page) < COLLECTIVE_AT + COLLECTIVE.size:
-        return 0, {}
-    count, length = COLLECTIVE.unpack_from(page, COLLECTIVE_AT)
-    text = page[COLLECTIVE_AT + COLLECTIVE.size :][:length]
-    try:
-        last = json.loads(text) if text else {}
-    except ValueError:  # it was being written
-        last = {}
-    return count, last if isinstance(last, dict) else {}
+def _collective(page: bytes) -> tuple[int, bool, tuple[tuple[int, int, str], ...]]:
+    if len(page) < SLOTS_AT + SLOTS * SLOT.size:
+        return 0, False, ()
+    count, inside = COLLECTIVE.unpack_from(page, COLLECTIVE_AT)
+    rows = [SLOT.unpack_from(page, SLOTS_AT + SLOT.size * index) for index in range(SLOTS)]
+    latest = sorted((n, number, text[:length].decode("ascii", "replace")) for n, number, length, text in rows if n)
+    return count, bool(inside), tuple(latest)

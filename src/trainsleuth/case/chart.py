@@ -111,6 +111,7 @@ class Model:
     made: dict[str, Place]  # the line that built a module, by its path
     modes: dict[tuple[bool, bool], Fact] = field(default_factory=dict)
     first_modes: dict[tuple[bool, bool], Fact] = field(default_factory=dict)
+    windows_without_grad: int = 0  # windows in which it was called without gradients
     recent: list[tuple[bool, int]] = field(default_factory=list)  # train mode, windows trained in it; the latest rows
     calls: dict[tuple[bool, bool, str | None], int] = field(default_factory=dict)
     places: dict[tuple[bool, bool, str | None], Place | None] = field(default_factory=dict)
@@ -193,7 +194,11 @@ class ProcessChart:
     weights_files: list[Fact] = field(default_factory=list)
     threads: list[tuple[int, Place | None]] = field(default_factory=list)  # each number that torch was told to use
     forks: list[Fork] = field(default_factory=list)
-    collectives: Fact = field(default_factory=dict)
+    collective_places: dict[int, tuple[str, Place | None]] = field(default_factory=dict)  # number to name and line
+    collectives: Fact = field(default_factory=dict)  # how many were entered, by place, and how long they took
+    collective_history: list[tuple[int, int]] = field(default_factory=list)  # entered, windows at that time
+    ddp: list[Fact] = field(default_factory=list)
+    looks: dict[int, dict[str, tuple[float, float]]] = field(default_factory=dict)  # window: parameter: gradient, weight
     interrupted: bool = False
     ended: bool = False
     stopped: bool = False
@@ -254,6 +259,13 @@ class ProcessChart:
 
     def _collectives(self, fact: Fact) -> None:
         self.collectives = fact
+        keep(self.collective_history, (int(fact["entered"]), int(fact["windows"])), 64)
+
+    def _collective(self, fact: Fact) -> None:
+        self.collective_places[fact["number"]] = (fact["name"], place(fact["at"]))
+
+    def _ddp(self, fact: Fact) -> None:
+        keep(self.ddp, fact, 16)
 
     def _environment(self, fact: Fact) -> None:
         self.environment = fact
@@ -342,12 +354,25 @@ class ProcessChart:
             known.gradient, known.weight, known.update, known.changed_share = gradient, weight, update, changed
             if gradient is not None and len(known.first_gradients) < 8:
                 known.first_gradients.append(gradient)
+        if (self.process.get("world") or 1) > 1:
+            self._remember_look(fact)
+
+    def _remember_look(self, fact: Fact) -> None:
+        """Of a few windows, the first and the latest: each parameter's gradient and weight, to hold beside those of other ranks."""
+        look = self.looks.setdefault(int(fact["window"]), {})
+        for number, _, _, _, gradient, weight, _, _ in fact["rows"][:500]:
+            if gradient is not None and weight is not None:
+                look[f"{fact['opt']}:{number}"] = (gradient, weight)
+        if len(self.looks) > 16:
+            del self.looks[sorted(self.looks)[4]]
 
     def _calls(self, fact: Fact) -> None:
         model = self.models.get(fact["model"])
         if model is not None:
             setting = (fact["training"], fact["grad"], fact["loader"])
-            if fact["windows"]:
+            if not fact["grad"]:
+                model.windows_without_grad += fact["windows"]
+            elif fact["windows"]:
                 keep(model.recent, (fact["training"], fact["windows"]), 64)
             model.calls[setting] = model.calls.get(setting, 0) + fact["n"]
             model.places.setdefault(setting, place(fact["at"]))
@@ -453,6 +478,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "loss_without_grad", "loader", "loader_pass", "scheduler", "scheduler_step", "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
+        "collective", "ddp",
     )
 }  # fmt: skip
 _HANDLERS["knob_idle"] = _HANDLERS["knob_failed"] = _HANDLERS["knob"]

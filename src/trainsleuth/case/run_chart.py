@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trainsleuth.case.beats import Beat, read_beats
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.reading import Fact, FactFollower
 from trainsleuth.case.standstill import Standstill, from_fact
@@ -21,6 +22,8 @@ class RunChart:
 
     def __post_init__(self) -> None:
         self._follower = FactFollower(self.folder)
+        self._pages: dict[int, Beat] | None = None
+        self._pages_at = -1
 
     def refresh(self) -> int:
         """Absorb what was written since the last look; the number of new facts."""
@@ -46,6 +49,12 @@ class RunChart:
     def standstill(self) -> Standstill | None:
         """The last one."""
         return self.standstills[-1] if self.standstills else None
+
+    def beat_of(self, pid: int) -> Beat | None:
+        """The heartbeat page that a process left, which outlives it."""
+        if self._pages is None or self._pages_at != self.facts:
+            self._pages, self._pages_at = {beat.pid: beat for beat in read_beats(self.folder.parent / "beats")}, self.facts
+        return self._pages.get(pid)
 
     def chart_of(self, pid: int) -> ProcessChart | None:
         """What a process said of itself."""

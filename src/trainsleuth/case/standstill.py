@@ -48,6 +48,14 @@ class ThreadSeen:
         """Whether a function of one of these names is running; a name may be a part of a native one."""
         return any(name in frame.function for frame in self.frames for name in functions)
 
+    @property
+    def starved(self) -> bool:
+        """Whether it waits for the interpreter's lock: in native code below a line of Python, and at no other lock."""
+        inner = [frame.function for frame in self.innermost_native()]
+        if self.gil or any("acquire" in name or "sem_" in name for name in inner):
+            return False
+        return any("take_gil" in name or "pthread_cond_timedwait" in name for name in inner)
+
     def python(self) -> list[Frame]:
         return [frame for frame in self.frames if not frame.native]
 
@@ -78,7 +86,9 @@ class ProcessSeen:
     openmp: tuple[str, ...] = ()  # OpenMP runtimes it has loaded
     environment: dict[str, str] = field(default_factory=dict)
     sample: str = ""  # of a data loader's worker: the index that it is fetching
-    collective: dict[str, Any] = field(default_factory=dict)  # the last collective it entered
+    collectives: int = 0  # how many it has entered
+    in_collective: bool = False
+    latest: tuple[tuple[int, int, str], ...] = ()  # of the latest: count, number of the place, shape
 
     @property
     def main(self) -> ThreadSeen | None:
@@ -133,6 +143,7 @@ def from_fact(fact: dict[str, Any]) -> Standstill:
     processes = tuple(
         ProcessSeen(**{
             **process, "command": tuple(process["command"]), "openmp": tuple(process["openmp"]),
+            "latest": tuple(tuple(row) for row in process["latest"]),
             "threads": tuple(
                 ThreadSeen(**{**thread, "frames": tuple(Frame(**frame) for frame in thread["frames"])})
                 for thread in process["threads"]

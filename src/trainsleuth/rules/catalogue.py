@@ -9,7 +9,8 @@ from trainsleuth.rules.kinds import Rule
 
 MODULES = (
     "crash.exception", "nan.loss_not_finite",
-    "hang.backward", "hang.standstill", "hang.openmp_thread_limit", "hang.openmp_after_fork",
+    "hang.backward", "hang.standstill", "ranks.unused_parameters", "ranks.uneven_batches", "ranks.collective_mismatch",
+    "ranks.collective_missing", "hang.openmp_thread_limit", "hang.openmp_after_fork",
     "hang.gil_held_by_native_code", "hang.fork_with_live_threads", "hang.dataloader_worker", "hang.python_lock", "hang.queue_nobody_feeds",
     "hang.input_blocked", "hang.two_openmp_runtimes",
     "stall.flat_loss", "stall.uniform_predictions",
@@ -22,6 +23,7 @@ MODULES = (
     "data.not_shuffled", "data.not_normalised",
     "schedule.warmup_never_ends", "schedule.decays_to_zero_early", "schedule.step_order", "schedule.reset_on_resume",
     "stall.params_frozen", "stall.inputs_and_targets_misaligned",
+    "ranks.diverged_weights", "ranks.same_data_on_every_rank", "ranks.straggler",
 )  # fmt: skip
 
 

@@ -150,7 +150,7 @@ def is_worker(thread: ThreadSeen) -> bool:
 
 
 LOCK_CALLS = ("PyThread_acquire_lock", "acquire_timed", "lock_PyThread_acquire", "rlock_acquire", "PyMutex", "sem_wait", "sem_clockwait",
-              "sem_timedwait", "pthread_cond", "do_futex_wait", "__new_sem_wait", "_PySemaphore")  # fmt: skip
+              "sem_timedwait", "do_futex_wait", "__new_sem_wait", "_PySemaphore")  # fmt: skip
 
 
 def at_a_lock(thread: ThreadSeen) -> bool:

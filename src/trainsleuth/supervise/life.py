@@ -7,6 +7,7 @@ by itself: one that waits at an OpenMP barrier may do so at full speed.
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable
@@ -26,7 +27,6 @@ WAKES = 3
 SPIN_RANGE = 64  # bytes of code that a waiting loop may be long
 MORE_DUMPS = 2
 OPENMP = ("libgomp", "libomp", "libiomp5")
-INTERPRETER = ("libpython", "python")
 DEBUGGERS = ("pdb.py", "bdb.py", "pudb", "ipdb", "pydevd", "debugpy", "code.py", "interactiveshell.py")
 _ADDRESS = re.compile(r"^0x[0-9a-f]+$")
 
@@ -70,13 +70,15 @@ def _by_looks(first: Look, second: Look) -> Judgement | None:
     if set(first.processes) != set(second.processes):
         return Judgement("strong", "processes come and go")
     python = [(first.processes[pid], process) for pid, process in second.processes.items() if process.is_python]
+    leaves = _leaves(second)
     if any(process.state in "Tt" for _, process in python):
         return Judgement("strong", "a process is stopped from outside")
     if sum(after.moved - before.moved for before, after in python) >= BYTES:
         return Judgement("strong", "data is read or written")
     if sum(after.faults - before.faults for before, after in python) >= PAGES:
         return Judgement("strong", "memory is taken")
-    for _, process in python:
+    others = [process for process in second.processes.values() if not process.is_python]
+    for process in [*leaves, *others]:
         main = process.main
         if main is not None and "nanosleep" in main.waits_in and main.switches == _switches(first, process):
             return Judgement("strong", "a process sleeps for a while, on purpose")
@@ -85,14 +87,28 @@ def _by_looks(first: Look, second: Look) -> Judgement | None:
     return None
 
 
+HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.semaphore_tracker", "multiprocessing.forkserver")
+
+
+def _leaves(look: Look) -> list[Process]:
+    """Python processes that have none below them: a launcher only waits for its ranks, and looks again and again whether they live."""
+    python = [
+        process for process in look.processes.values()
+        if process.is_python and not any(helper in word for word in process.command for helper in HELPERS)
+    ]  # fmt: skip
+    parents = {process.parent for process in python}
+    return [process for process in python if process.pid not in parents]
+
+
 def _switches(look: Look, process: Process) -> int:
     before = look.processes[process.pid].main
     return before.switches if before is not None else 0
 
 
 def _at_a_terminal(process: Process) -> bool:
+    """Whether its standard input is the terminal that it belongs to; another one has nobody in front of it."""
     try:
-        return str((Path("/proc") / str(process.pid) / "fd" / "0").readlink()).startswith(("/dev/pts", "/dev/tty"))
+        return process.terminal != 0 and os.stat(f"/proc/{process.pid}/fd/0").st_rdev == process.terminal
     except OSError:
         return False
 
@@ -134,15 +150,13 @@ def _running(first: Look, second: Look) -> dict[int, set[int]]:
 
 
 def _wakes(first: Look, second: Look) -> bool:
-    return any(
-        process.is_python and after.tid == process.pid and after.switches - before.switches >= WAKES
-        for process, before, after in _pairs(first, second)
-    )
+    leaves = {process.pid for process in _leaves(second)}
+    return any(after.tid in leaves and after.switches - before.switches >= WAKES for _, before, after in _pairs(first, second))
 
 
 def _dozes(look: Look) -> bool:
     """Whether a main thread sleeps in small pieces, as one does that asks again and again whether something is there."""
-    return any(p.is_python and p.main is not None and "nanosleep" in p.main.waits_in for p in look.processes.values())
+    return any(process.main is not None and "nanosleep" in process.main.waits_in for process in _leaves(look))
 
 
 def _samples(lines: dict[int, Stacks]) -> dict[int, str]:
@@ -168,7 +182,7 @@ def _who_computes(
         for tid in tids:
             if _spins(dumps, tid):
                 spinning.add(tid)
-            elif _keeps_the_gil(dumps[0], tid):
+            elif _keeps_the_gil(dumps[0], tid) and _keeps_the_gil(take(pid, beats), tid):
                 return frozenset(), Judgement("weak", f"thread {tid} computes in native code and keeps the interpreter's lock")
             else:
                 return frozenset(), Judgement("strong", f"thread {tid} of process {pid} computes")
@@ -201,4 +215,4 @@ def _keeps_the_gil(stacks: Stacks, tid: int) -> bool:
     thread = next((thread for thread in stacks.threads if thread.tid == tid), None)
     if thread is None or not thread.gil or not thread.frames or not thread.frames[0].native:
         return False
-    return not thread.frames[0].library.startswith(INTERPRETER) and any(other.calls("take_gil") for other in stacks.threads)
+    return any(other.starved for other in stacks.threads)

@@ -31,6 +31,7 @@ class Process:
     threads: tuple[Thread, ...] = ()
     moved: int = 0  # bytes read and written so far
     faults: int = 0  # pages taken so far
+    terminal: int = 0  # the device number of the terminal that it belongs to
 
     @property
     def main(self) -> Thread | None:
@@ -84,7 +85,9 @@ def look(pid: int) -> Process | None:
         if line.startswith(("rchar", "wchar")):
             moved += int(line.split()[1])
     threads = tuple(thread for task in tasks[:512] if (thread := _thread(task)) is not None)
-    return Process(pid, int(fields[1]), int(fields[19]), command, fields[0], threads, moved, int(fields[7]) + int(fields[9]))
+    return Process(
+        pid, int(fields[1]), int(fields[19]), command, fields[0], threads, moved, int(fields[7]) + int(fields[9]), int(fields[4])
+    )
 
 
 def parents() -> dict[int, int]:

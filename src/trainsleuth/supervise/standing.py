@@ -53,6 +53,8 @@ class Standing:
         new = False
         while not self._news.empty():
             news = self._news.get()
+            if self._ending:  # what moves now is the end that we have brought about
+                continue
             self.unrecovered = news.kind == "standstill"
             self._record(news.kind, news.standstill)
             new = True

@@ -87,7 +87,7 @@ class StandstillWatch:
 
     def _progressed(self) -> bool:
         found = {
-            beat.pid: (beat.phase, beat.windows, beat.backwards, beat.collectives, beat.since)
+            beat.pid: (beat.phase, beat.windows, beat.backwards, beat.collectives, beat.in_collective, beat.since)
             for beat in read_beats(self._beats)
             if beat.phase != "ended" and is_alive(beat.pid)
         }
@@ -105,7 +105,7 @@ class StandstillWatch:
             if found.life == "strong":
                 self._note_progress()
             return None
-        self._known = self.see(quiet, found.spinning)
+        self._known = self.see(found.spinning)
         return News("standstill", self._known)
 
     def stands_now(self) -> Standstill | None:
@@ -113,16 +113,15 @@ class StandstillWatch:
         if self._progressed():
             return None
         found = judge(self.pids, self._beats)
-        return None if found.life != "none" or self._progressed() else self.see(None, found.spinning)
+        return None if found.life != "none" or self._progressed() else self.see(found.spinning)
 
     def _note_progress(self) -> bool:
         self._changed = time.monotonic()
         return True
 
-    def see(self, quiet: float | None = None, spinning: frozenset[int] = frozenset()) -> Standstill:
+    def see(self, spinning: frozenset[int] = frozenset()) -> Standstill:
         """Everything that can be known from outside, now."""
-        quiet = time.monotonic() - self._changed if quiet is None else quiet
-        return see(self.pids(), self._beats, quiet, spinning)
+        return see(self.pids(), self._beats, time.monotonic() - self._changed, spinning)
 
 
 def see(
@@ -167,7 +166,8 @@ def _seen(
         beat.phase if beat else "", beat.windows if beat else 0, beat.backwards if beat else 0,
         forked=parent is not None and parent.command == process.command,
         openmp=tuple(path for path in libraries_of(process.pid) if os.path.basename(path).startswith(OPENMP)),
-        environment=environment, sample=sample_of(process.pid) if any(map(is_fetching, threads)) else "", collective=beat.collective if beat else {},
+        environment=environment, sample=sample_of(process.pid) if any(map(is_fetching, threads)) else "", collectives=beat.collectives if beat else 0,
+        in_collective=beat.in_collective if beat else False, latest=beat.latest if beat else (),
     )  # fmt: skip
 
 

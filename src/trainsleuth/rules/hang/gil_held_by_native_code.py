@@ -23,7 +23,7 @@ def rule(run: RunChart) -> Verdict:
     still = run.standstill()
     for process in still.python() if still is not None else ():
         holder = next((thread for thread in process.threads if thread.gil), None)
-        starved = [thread for thread in process.threads if thread is not holder and thread.calls("take_gil")]
+        starved = [thread for thread in process.threads if thread.starved]
         if still is None or holder is None or not starved or not holder.innermost_native():
             continue
         return s.about(

@@ -91,8 +91,9 @@ def _only_without_gradients(chart: ProcessChart) -> Seen | None:
         held = [chart.parameters[n] for n in model.parameters if n in chart.parameters]
         owned = [p for p in held if p.owners and p.trainable and p.looks >= 3 and p.without_gradient == p.looks]
         calls = sum(model.calls.values())
+        watched = sum(optimizer.watched for optimizer in chart.optimizers.values())
         with_grad = sum(n for (_, grad, _), n in model.calls.items() if grad)
-        if not owned or len(owned) < len(held) or with_grad > 0.05 * calls or calls < 3:
+        if not owned or len(owned) < len(held) or with_grad > 0.05 * calls or model.windows_without_grad < max(3, watched / 2):
             continue
         if not any(p.with_gradient for p in chart.parameters.values()):
             continue

@@ -1,0 +1,84 @@
+"""The ranks train models with different weights.
+
+What it detects
+    At the same step the ranks apply the same gradient (so it is averaged) to weights that are not the same.
+Why it matters
+    Each rank trains another model with the others' gradients. The loss of one rank may look fine; what is saved is one of several.
+How it is confirmed
+    By the norms of gradients and weights that each rank records in the same windows; no collective of ours is added to the program.
+How to cure it
+    Broadcast the weights after they are made or loaded (DDP does when it is built: load before wrapping, or load on every rank).
+When it is wrong
+    Parallel experts and pipeline stages differ on purpose: their gradients differ as well, and nothing is said.
+"""
+
+from trainsleuth.case.chart import Place, place
+from trainsleuth.case.run_chart import RunChart
+from trainsleuth.rules.kinds import Seen, Spot, Verdict, run_rule
+from trainsleuth.rules.side_by_side import Rank, close, ranks_of
+
+SAME_GRADIENT = 1e-5
+OTHER_WEIGHT = 1e-3
+ENOUGH = 3
+
+
+@run_rule("ranks/diverged-weights", explains=("stall/flat-loss",))
+def rule(run: RunChart) -> Verdict:
+    ranks = ranks_of(run)
+    for other in ranks[1:]:
+        differing = _differing(ranks[0], other)
+        if len(differing) < ENOUGH:
+            continue
+        window, parameters = next(iter(differing.items()))
+        shown = [_name(ranks[0], key) for key in parameters[:4]]
+        return Seen(
+            title=f"ranks 0 and {other.number} hold different weights and share their gradients",
+            where=[Spot(at, note) for at, note in _suspects(ranks[0], other)],
+            evidence=[
+                f"{len(parameters)} parameters with equal gradients and unequal weights in window {window:,}: {', '.join(shown)}",
+                f"so it was in {len(differing)} of {len(set(ranks[0].chart.looks) & set(other.chart.looks))} windows looked at on both ranks",
+            ],
+            statement="the weights were not made equal before training, or were changed on one rank only",
+            advice=[
+                "Load or make the weights before wrapping the model in DDP, load them on every rank, or broadcast them once."
+            ],
+            step=window,
+        )
+    return None
+
+
+def _differing(one: Rank, other: Rank) -> dict[int, list[str]]:
+    """Windows in which both ranks looked, and the parameters with the same gradient and another weight."""
+    found: dict[int, list[str]] = {}
+    for window in sorted(set(one.chart.looks) & set(other.chart.looks)):
+        mine, theirs = one.chart.looks[window], other.chart.looks[window]
+        keys = [
+            key for key in mine
+            if key in theirs and mine[key][0] > 0 and close(mine[key][0], theirs[key][0], SAME_GRADIENT)
+            and not close(mine[key][1], theirs[key][1], OTHER_WEIGHT)
+        ]  # fmt: skip
+        if keys:
+            found[window] = keys
+    return found
+
+
+def _name(rank: Rank, key: str) -> str:
+    known = rank.chart.parameters.get(int(key.rpartition(":")[2]))
+    return known.name if known is not None else key
+
+
+def _suspects(one: Rank, other: Rank) -> list[tuple[Place, str]]:
+    """Lines that load weights on one rank only; seeds that differ; else the line that makes the optimizer."""
+    loads = [{(at.file, at.line): at for fact in rank.chart.weights_loaded if (at := place(fact["at"]))} for rank in (one, other)]
+    alone = [at for key, at in {**loads[0], **loads[1]}.items() if (key in loads[0]) != (key in loads[1])]
+    if alone:
+        return [(at, "loads weights, on one rank only") for at in alone[:2]]
+    seeds = [
+        {(at.file, at.line): (fact["value"], at) for fact in rank.chart.seeds if (at := place(fact["at"]))}
+        for rank in (one, other)
+    ]
+    unequal = [seeds[0][key][1] for key in seeds[0] if key in seeds[1] and seeds[0][key][0] != seeds[1][key][0]]
+    if unequal:
+        return [(at, "seeds each rank differently before the model is made") for at in unequal[:1]]
+    made = [optimizer.at for optimizer in one.chart.optimizers.values() if optimizer.at]
+    return [(at, "these weights are not equal on all ranks") for at in made[:1]]

@@ -1,0 +1,45 @@
+"""EfficientCRNN: the CRNN with depthwise separable convolutions after its first block."""
+
+import torch
+from torch import nn
+
+from .crnn import SequenceReader, conv_block
+
+
+class DepthwiseSeparableConv(nn.Module):
+    """A 3x3 filter per channel, then a 1x1 convolution that mixes the channels."""
+
+    def __init__(self, inputs: int, outputs: int, inplace: bool, pointwise: bool = True, norm: bool = True, stride: int = 1):
+        super().__init__()
+        if pointwise:
+            self.depthwise = nn.Conv2d(inputs, inputs, 3, stride, padding=1, groups=inputs, bias=False)
+            self.pointwise = nn.Conv2d(inputs, outputs, 1, bias=not norm)
+        else:
+            self.depthwise = nn.Conv2d(inputs, outputs, 3, stride, padding=1, groups=inputs, bias=not norm)
+            self.pointwise = nn.Identity()
+        self.bn = nn.BatchNorm2d(outputs) if norm else nn.Identity()
+        self.relu = nn.ReLU(inplace=inplace)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.relu(self.bn(self.pointwise(self.depthwise(x))))
+
+
+class EfficientCRNN(nn.Module):
+    def __init__(self, characters: int, width: int = 16, hidden: int = 64, inplace: bool = False, variant: str = "separable"):
+        super().__init__()
+        options = {
+            "inplace": inplace,
+            "pointwise": variant not in ("no_pointwise", "bare"),
+            "norm": variant not in ("no_norm", "bare"),
+            "stride": 2 if variant == "strided" else 1,
+        }
+        pool = nn.Identity if variant == "strided" else lambda: nn.MaxPool2d((2, 1))
+        self.cnn = nn.Sequential(
+            conv_block(1, width, inplace), nn.MaxPool2d(2),
+            DepthwiseSeparableConv(width, 3 * width, **options), pool(),
+            DepthwiseSeparableConv(3 * width, 4 * width, **options), pool(),
+        )  # fmt: skip
+        self.reader = SequenceReader(2 * 4 * width, hidden, characters)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.reader(self.cnn(images))
