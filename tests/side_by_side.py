@@ -14,7 +14,9 @@ Done = subprocess.CompletedProcess[str]
 Command = Sequence[str] | Callable[[str], Sequence[str]]
 
 
-def run(command: Sequence[str], cwd: Path, environment: Mapping[str, str] | None = None, given: str = "", limit: float = 240) -> Done:
+def run(
+    command: Sequence[str], cwd: Path, environment: Mapping[str, str] | None = None, given: str = "", limit: float = 240
+) -> Done:
     return subprocess.run(
         list(command), cwd=cwd, env=environment, input=given, capture_output=True, text=True, timeout=limit, check=False
     )

@@ -55,7 +55,11 @@ class ForkServer:
         (folder / "beats").mkdir()
         environment = environment_for(folder, folder / "beats", 0.01, {**os.environ, "OMP_NUM_THREADS": "1"})
         self._process = subprocess.Popen(
-            [sys.executable, str(HERE / "fork_server.py")], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, str(HERE / "fork_server.py")],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def run(self, script: Path, folder: Path, argv: Sequence[str] = (), cwd: Path | None = None) -> Watched:

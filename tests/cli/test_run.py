@@ -94,7 +94,9 @@ def test_other_kinds_of_commands(tmp_path: Path, kind: str) -> None:
 def test_a_script_is_run_by_the_python_of_the_active_environment(tmp_path: Path) -> None:
     other = tmp_path / "other"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(other)], check=True, timeout=120)
-    program = "import importlib.util, sys\nprint(sys.prefix, importlib.util.find_spec('trainsleuth'), 'trainsleuth' in sys.modules)\n"
+    program = (
+        "import importlib.util, sys\nprint(sys.prefix, importlib.util.find_spec('trainsleuth'), 'trainsleuth' in sys.modules)\n"
+    )
     write(tmp_path / "where.py", program)
     done = trainsleuth("run", "--quiet", "where.py", cwd=tmp_path, env={**os.environ, "VIRTUAL_ENV": str(other)})
     assert done.stdout == f"{other} None False\n"
@@ -177,7 +179,15 @@ def test_where_no_probe_arrives_the_verdict_is_unsure(tmp_path: Path, how: list[
 
 
 @pytest.mark.parametrize(
-    "words", [["missing.py"], ["--", "python", "missing.py"], ["--", "no-such-command"], [], ["--", "./text"], ["--json", "no/such/x", "ok.py"]]
+    "words",
+    [
+        ["missing.py"],
+        ["--", "python", "missing.py"],
+        ["--", "no-such-command"],
+        [],
+        ["--", "./text"],
+        ["--json", "no/such/x", "ok.py"],
+    ],
 )
 def test_a_bad_call_is_one_sentence_and_leaves_no_case(tmp_path: Path, words: list[str]) -> None:
     write(tmp_path / "text", "not a program\n", executable=True)
@@ -203,7 +213,19 @@ def test_options(tmp_path: Path) -> None:
     """--json writes the report, --quiet prints nothing, --budget arrives inside, --case keeps the case where it was asked to."""
     program = "import os; print(os.environ['TRAINSLEUTH_BUDGET'])"
     done = trainsleuth(
-        "run", "--quiet", "--json", "r.json", "--budget", "2.5", "--case", "here", "--", sys.executable, "-c", program, cwd=tmp_path
+        "run",
+        "--quiet",
+        "--json",
+        "r.json",
+        "--budget",
+        "2.5",
+        "--case",
+        "here",
+        "--",
+        sys.executable,
+        "-c",
+        program,
+        cwd=tmp_path,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "0.025\n", "")
     report = json.loads((tmp_path / "r.json").read_text())
@@ -216,9 +238,18 @@ def test_options(tmp_path: Path) -> None:
 
 def test_secrets_on_the_command_line_are_not_in_the_case(tmp_path: Path) -> None:
     secrets = ["hunter2", "sesame-open", "hf_abcdefghijklmnopqrst", "tiger77", "lemon55"]
-    words = ["--password", secrets[0], f"--api-key={secrets[1]}", secrets[2], f"WANDB_API_KEY={secrets[3]}", f"https://me:{secrets[4]}@x.org"]
+    words = [
+        "--password",
+        secrets[0],
+        f"--api-key={secrets[1]}",
+        secrets[2],
+        f"WANDB_API_KEY={secrets[3]}",
+        f"https://me:{secrets[4]}@x.org",
+    ]
     kept = ["--tokenizer", "bert-base", "--num-passes", "3", "--max_tokens=512", "--author", "ada"]
-    done = trainsleuth("run", "--case", "case", "--", sys.executable, "-c", "import sys; print(sys.argv[1:])", *words, *kept, cwd=tmp_path)
+    done = trainsleuth(
+        "run", "--case", "case", "--", sys.executable, "-c", "import sys; print(sys.argv[1:])", *words, *kept, cwd=tmp_path
+    )
     assert str([*words, *kept]) in done.stdout, "the program itself gets what was typed"
     written = "".join(path.read_text() for path in (tmp_path / "case").rglob("*.json*"))
     assert not [secret for secret in secrets if secret in written]

@@ -11,8 +11,10 @@ from side_by_side import both_ways
 from trainsleuth.case.run_chart import RunChart
 
 HERE = Path(__file__).parent
-LOAD = "import sys, torch; sys.path.insert(0, {here!r}); import as_before_program as p; sys.modules['__main__'].Classifier = p.Classifier; \
+LOAD = (
+    "import sys, torch; sys.path.insert(0, {here!r}); import as_before_program as p; sys.modules['__main__'].Classifier = p.Classifier; \
 print(sorted(torch.load({file!r}, weights_only=False).state_dict()), [m for m in sys.modules if 'trainsleuth' in m])"
+)
 
 
 def test_torch_does_everything_as_before(tmp_path: Path) -> None:

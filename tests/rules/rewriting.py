@@ -26,7 +26,7 @@ LOSSES = {
     "binary_cross_entropy_with_logits": "BCEWithLogitsLoss",
 }
 FUNCTIONS = {module: function for function, module in LOSSES.items()}
-OUTER = '''
+OUTER = """
 class Envelope(_torch.nn.Module):
     def __init__(self, inner):
         super().__init__()
@@ -46,7 +46,7 @@ class Envelope(_torch.nn.Module):
             setattr(self.inner, name, value)
         else:
             super().__setattr__(name, value)
-'''
+"""
 
 
 @dataclass(frozen=True)

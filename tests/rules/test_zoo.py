@@ -23,7 +23,7 @@ QUICK_HEALTHY = (
 
 def chosen() -> list[Specimen]:
     """Every sick program; of the cured and healthy ones a spread that keeps `make test` short (`make zoo` runs all)."""
-    everything = specimens([])
+    everything = [s for s in specimens([]) if not s.about_standstills]  # those are in tests/supervise
     sick = [s for s in everything if s.expected is not None]
     cured = [s for s in everything if s.name.endswith(" cured") and "--" not in s.name]
     healthy = [s for s in everything if s.name.removeprefix("healthy/") in QUICK_HEALTHY]

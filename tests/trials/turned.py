@@ -1,6 +1,6 @@
 """Run by the fork server: turns knobs in this process as the import of torch does in a trial, then runs a program.
 
-    turned.py KNOBS_AS_JSON PROGRAM
+turned.py KNOBS_AS_JSON PROGRAM
 """
 
 import gc

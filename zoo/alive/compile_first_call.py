@@ -6,7 +6,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-DEPTH = 64
+DEPTH = 20
 
 
 class Block(nn.Module):

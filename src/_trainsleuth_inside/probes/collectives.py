@@ -6,6 +6,7 @@ how many backwards tells those apart.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Any, Dict, List, Tuple
@@ -90,13 +91,16 @@ def _wrap(watch: Watch, probe: Probe, c10d: Any) -> None:
     torch, aside = watch.torch, watch.aside
     state = Collectives(watch)
     nested = [False]
+    own = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
     watch.facts.before_exit.append(probe.guard(state.write))
 
     @probe.guard
     def enter(name: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-        group = kwargs.get("group")
+        caller, group = sys._getframe(3), kwargs.get("group")
+        if caller.f_code.co_filename.startswith(own):  # torch's own, as those of `join()`: it knows what it does
+            return
         whole = group is None or group is getattr(c10d.GroupMember, "WORLD", None)
-        state.enter(name, _shape(torch, args, kwargs), whole, places.of_frame(sys._getframe(3)))
+        state.enter(name, _shape(torch, args, kwargs), whole, places.of_frame(caller))
 
     leave = probe.guard(state.leave)
     distributed = sys.modules.get("torch.distributed")

@@ -39,8 +39,9 @@ class FactFollower:
         except OSError:
             return
         for path in files:
+            name = path.stem
             for fact in self._news_of(path):
-                yield path.stem, fact
+                yield name, fact
 
     def _news_of(self, path: Path) -> Iterator[Fact]:
         offset = self._offsets.get(path.name, 0)
@@ -63,9 +64,9 @@ class FactFollower:
 
     def _parse(self, line: bytes) -> Fact | None:
         try:
-            fact = json.loads(line)
+            fact = json.loads(line.decode("utf-8", "replace"))
             if isinstance(fact, dict) and isinstance(fact.get("k"), str):
-                return {key: restored(value) for key, value in fact.items()}
+                return {key: restored(value) for key, value in fact.items()} if b'"~"' in line else fact
         except (ValueError, RecursionError):
             pass
         self.unreadable += 1

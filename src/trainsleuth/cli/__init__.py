@@ -11,6 +11,7 @@ from trainsleuth import __version__
 
 COMMANDS = {
     "run": "run a program under observation",
+    "attach": "what a running process is doing, and why it does not go on",
     "diagnose": "judge a case again, or a case that was cut short",
     "prove": "confirm or refute the suspected causes of a case by trials",
     "fix": "the diff that cures a finding; --apply, --verify",

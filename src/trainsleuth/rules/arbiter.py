@@ -13,6 +13,8 @@ from trainsleuth.rules.locate import closer, code_at
 
 DecidedVerdict = Literal["healthy", "sick", "unsure"]
 
+MOST_JUDGED = 32
+
 
 @dataclass
 class Diagnosis:
@@ -27,7 +29,7 @@ def diagnose(run: RunChart) -> Diagnosis:
     findings, missing = judge_run(run)
     abstained = {abstention.rule: abstention for abstention in missing}
     known: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
-    charts = run.training() or run.with_torch() or run.crashes()
+    charts = _a_few(run.training() or run.with_torch() or run.crashes())
     explained = {name for finding in findings if finding.severity != "note" for name in _rule_of(finding).explains}
     for chart in charts:
         found, missing = judge_process(chart)
@@ -47,6 +49,15 @@ def diagnose(run: RunChart) -> Diagnosis:
         finding.id = f"F{index}"
     named = {finding.rule for finding in findings}
     return Diagnosis(_verdict(run, findings), findings, [a for a in abstained.values() if a.rule not in named], _why_unsure(run))
+
+
+def _a_few(charts: list[ProcessChart]) -> list[ProcessChart]:
+    """Of a thousand ranks that do the same a few tell what all have to tell, and those that broke tell what they alone know."""
+    if len(charts) <= MOST_JUDGED:
+        return charts
+    spread = charts[:: -(-len(charts) // MOST_JUDGED)]
+    broken = [chart for chart in charts if chart.crash is not None or any(curve.not_finite for curve in chart.losses.values())]
+    return spread + [chart for chart in broken[:MOST_JUDGED] if chart not in spread]
 
 
 def _rule_of(finding: Finding) -> Rule:

@@ -69,19 +69,15 @@ class Rank:
 def ranks_of(run: RunChart) -> list[Rank]:
     """The ranks of a run, lowest first; of a rank that was started again, the last process."""
     still = run.standstill()
+    charts = [chart for chart in run.processes.values() if chart.process.get("rank") is not None and chart.environment]
+    rank_of_pid = {chart.process["pid"]: chart.process["rank"] for chart in charts}
     found: dict[int, Rank] = {}
-    for chart in sorted(run.processes.values(), key=lambda chart: chart.process.get("t") or 0):
-        number, world = chart.process.get("rank"), chart.process.get("world") or 1
-        if number is None or world < 2 or not chart.environment or chart.process.get("parent") in _pids(run, number):
-            continue
-        seen = still.process(chart.process["pid"]) if still is not None else None
-        found[number] = Rank(number, chart, seen, run.beat_of(chart.process["pid"]))
+    for chart in sorted(charts, key=lambda chart: chart.process.get("t") or 0):
+        number, pid = chart.process["rank"], chart.process["pid"]
+        started_by_itself = rank_of_pid.get(chart.process.get("parent")) == number  # a loader's worker is no rank
+        if (chart.process.get("world") or 1) > 1 and not started_by_itself:
+            found[number] = Rank(number, chart, still.process(pid) if still is not None else None, run.beat_of(pid))
     return [found[number] for number in sorted(found)]
-
-
-def _pids(run: RunChart, number: int) -> set[int]:
-    """Processes of this rank: what they start themselves (a loader's workers) is no rank."""
-    return {chart.process["pid"] for chart in run.processes.values() if chart.process.get("rank") == number and chart.environment}
 
 
 def table(ranks: list[Rank], most: int = 8) -> list[str]:

@@ -68,7 +68,7 @@ def native_path(thread: ThreadSeen, most: int = 4) -> str:
     for frame in thread.innermost_native():
         name = _short(frame.function) if not frame.function.startswith("0x") else "generated code"
         text = f"{name} ({frame.library})" if frame.library not in ("?", "") else name
-        if name and text not in names and not name.startswith(("clone", "start_thread")):
+        if name and not name.endswith("::") and text not in names:
             names.append(text)
     return " ← ".join(names[:most])
 
@@ -109,6 +109,8 @@ def missing(still: Standstill) -> list[str]:
 
 
 def duration(still: Standstill) -> str:
+    if still.attached:
+        return "as long as we looked"
     return f"{still.waited:.0f} s" if still.waited < 120 else f"{still.waited / 60:.0f} min"
 
 

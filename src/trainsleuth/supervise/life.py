@@ -40,9 +40,9 @@ class Judgement:
 
 def judge(pids: Callable[[], list[int]], beats: Path | None, pause: Callable[[float], object] = time.sleep) -> Judgement:
     """Look twice, and once more into what runs."""
-    first = look_at(time.monotonic(), pids())
-    lines_before = _lines(first, beats)
+    lines_before = _lines(look_at(time.monotonic(), pids()), beats)
     samples = _samples(lines_before)
+    first = look_at(time.monotonic(), pids())  # after the stacks: to take them wakes every thread up
     pause(BETWEEN_LOOKS)
     second = look_at(time.monotonic(), pids())
     found = _by_looks(first, second)

@@ -111,6 +111,7 @@ def _follow(
         all_rules()  # loading them is no part of what one look costs
     if standing is not None:
         standing.begin()
+        signals.looks_first = standing.is_quiet
     while True:
         try:
             code = child.wait(timeout=pause)
@@ -123,7 +124,7 @@ def _follow(
         began = time.process_time()
         show = on_finding
         try:
-            if standing is not None and standing.changed(signals.asked_at):
+            if standing is not None and (standing.changed(signals.asked_at) or (signals.held and standing.last_look())):
                 show = on_finding or on_hang
             if show is not None and chart.refresh():
                 for finding in _worth_showing(diagnose(chart), chart):
@@ -133,6 +134,7 @@ def _follow(
                         show(finding, case)
         except Exception:  # the program runs on; the end of the run says what is wrong with us
             on_finding = on_hang = None
+        signals.release()
         pause = max(LOOK_EVERY, 50 * (time.process_time() - began))  # at most 2 % of one core
 
 
@@ -161,14 +163,23 @@ class _Signals:
         self.asked_at: float | None = None  # when somebody asked for the end, first
         self._child: subprocess.Popen[bytes] | None = None
         self._early: list[int] = []
+        self.held: list[int] = []
+        self.looks_first: Callable[[], bool] = lambda: False  # whether the run is so quiet that it is looked at before it ends
 
     def passed_on(self, number: int, _: Any) -> None:
         if number in (signal.SIGTERM, signal.SIGINT):
             self.asked_at = self.asked_at or time.monotonic()
         if self._child is None:
             self._early.append(number)
+        elif number == signal.SIGTERM and self.looks_first():
+            self.held.append(number)
         else:
             _send(self._child, number)
+
+    def release(self) -> None:
+        """Pass on what was held back for a last look."""
+        while self.held and self._child is not None:
+            _send(self._child, self.held.pop(0))
 
     def interrupted(self, number: int, frame: Any) -> None:
         """From the terminal it reaches the program without us."""

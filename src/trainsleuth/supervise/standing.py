@@ -60,13 +60,17 @@ class Standing:
             new = True
             if self.unrecovered and self._then == "kill":
                 self._end()
-        if asked_at is not None and time.monotonic() - asked_at > GRACE and not self._ending and self._stands():
+        if asked_at is not None and time.monotonic() - asked_at > GRACE and not self._ending and self.last_look():
             new = True
             self._end()
         return new
 
-    def _stands(self) -> bool:
-        """The program was asked to end and did not: because it stands still, or because it has something left to do?"""
+    def is_quiet(self) -> bool:
+        """Whether nothing has moved for longer than this run has ever paused: a signal to end may wait for a last look then."""
+        return not self.unrecovered and self._watch.quiet_for_long()
+
+    def last_look(self) -> bool:
+        """Before it ends, or because it was asked to end and did not: whether it stands still, which is recorded then."""
         if not self.unrecovered:
             found = self._watch.stands_now()
             if found is None:

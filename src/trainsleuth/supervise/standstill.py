@@ -108,6 +108,9 @@ class StandstillWatch:
         self._known = self.see(found.spinning)
         return News("standstill", self._known)
 
+    def quiet_for_long(self) -> bool:
+        return time.monotonic() - self._changed > max(FLOOR / 2, 2 * self._longest)
+
     def stands_now(self) -> Standstill | None:
         """Without regard to patience: how it stands, if two looks find no life."""
         if self._progressed():

@@ -13,8 +13,6 @@ When it is wrong
     When the thread waits for another reason; the stacks are in the case.
 """
 
-import os
-
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules import still as s
 from trainsleuth.rules.kinds import Verdict, run_rule
@@ -24,7 +22,7 @@ from trainsleuth.rules.kinds import Verdict, run_rule
 def rule(run: RunChart) -> Verdict:
     still = run.standstill()
     for process, thread in s.end_of_chain(still) if still is not None else ():
-        makers = {maker for maker in s.OPENMP for path in process.openmp if os.path.basename(path).startswith(maker)}
+        makers = {maker for maker in s.OPENMP for path in process.openmp if path.rsplit("/", 1)[-1].startswith(maker)}
         if still is None or len(makers) < 2 or not thread.inside(*s.OPENMP):
             continue
         return s.about(

@@ -26,8 +26,8 @@ class CRNN(nn.Module):
         super().__init__()
         self.cnn = nn.Sequential(
             conv_block(1, width, inplace), nn.MaxPool2d(2),
-            conv_block(width, 3 * width, inplace), nn.MaxPool2d((2, 1)),
-            conv_block(3 * width, 4 * width, inplace), nn.MaxPool2d((2, 1)),
+            conv_block(width, 2 * width, inplace), nn.MaxPool2d((2, 1)),
+            conv_block(2 * width, 4 * width, inplace), nn.MaxPool2d((2, 1)),
         )  # fmt: skip
         self.reader = SequenceReader(2 * 4 * width, hidden, characters)
 

@@ -9,7 +9,7 @@ from .crnn import SequenceReader, conv_block
 class DepthwiseSeparableConv(nn.Module):
     """A 3x3 filter per channel, then a 1x1 convolution that mixes the channels."""
 
-    def __init__(self, inputs: int, outputs: int, inplace: bool, pointwise: bool = True, norm: bool = True, stride: int = 1):
+    def __init__(self, inputs: int, outputs: int, inplace: bool, pointwise: bool = True, norm: bool = True, stride=1):
         super().__init__()
         if pointwise:
             self.depthwise = nn.Conv2d(inputs, inputs, 3, stride, padding=1, groups=inputs, bias=False)
@@ -31,13 +31,13 @@ class EfficientCRNN(nn.Module):
             "inplace": inplace,
             "pointwise": variant not in ("no_pointwise", "bare"),
             "norm": variant not in ("no_norm", "bare"),
-            "stride": 2 if variant == "strided" else 1,
+            "stride": {"strided": 2, "strided_rows": (2, 1)}.get(variant, 1),
         }
-        pool = nn.Identity if variant == "strided" else lambda: nn.MaxPool2d((2, 1))
+        pool = nn.Identity if "strided" in variant else lambda: nn.MaxPool2d((2, 1))
         self.cnn = nn.Sequential(
             conv_block(1, width, inplace), nn.MaxPool2d(2),
-            DepthwiseSeparableConv(width, 3 * width, **options), pool(),
-            DepthwiseSeparableConv(3 * width, 4 * width, **options), pool(),
+            DepthwiseSeparableConv(width, 2 * width, **options), pool(),
+            DepthwiseSeparableConv(2 * width, 4 * width, **options), pool(),
         )  # fmt: skip
         self.reader = SequenceReader(2 * 4 * width, hidden, characters)
 
