@@ -6,14 +6,15 @@ A sick program passes when its rule is the first finding and names a guilty line
 where the fault shows (`seen_at` in case.toml) counts, and the table says so. A cured or healthy one when nothing above a
 note is said. With --rewritten every sick program is also rewritten by machine (tests/rules/rewriting.py) so that it looks different
 and computes the same; it passes when the finding stays the same. Programs that stand still (zoo/hang, zoo/ranks) are ended after
-their report, and the table says how long after the threshold it came; those of zoo/alive only look as if they did. Ends with
-`N passed, N failed`.
+their report, and the table says how long after the threshold it came; those of zoo/alive only look as if they did. What needs a
+library that is not installed (`needs` in case.toml) is left out. Ends with `N passed, N failed`.
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
+import importlib.util
 import json
 import os
 import subprocess
@@ -49,8 +50,11 @@ class Specimen:
 def specimens(patterns: list[str]) -> list[Specimen]:
     found = []
     for toml in sorted(ZOO.glob("*/*/case.toml")):
+        about = tomllib.loads(toml.read_text(encoding="utf-8"))
+        if "needs" in about and importlib.util.find_spec(about["needs"]) is None:
+            continue
         name = f"{toml.parent.parent.name}/{toml.parent.name}"
-        found.append(Specimen(f"{name} sick", toml.parent / "sick.py", tomllib.loads(toml.read_text(encoding="utf-8"))))
+        found.append(Specimen(f"{name} sick", toml.parent / "sick.py", about))
         found.append(Specimen(f"{name} cured", toml.parent / "cured.py", None))
     for family in ("healthy", "alive", "ranks"):
         found += [Specimen(f"{family}/{path.stem}", path, None) for path in sorted((ZOO / family).glob("*.py"))]

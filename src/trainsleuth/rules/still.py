@@ -81,7 +81,7 @@ def _short(function: str) -> str:
         if depth == 0:
             kept.append(letter)
         depth -= letter == ">"
-    return "".join(kept).strip()[-60:]
+    return "::".join("".join(kept).strip().split("::")[-2:])[-60:]
 
 
 def how_it_waits(process: ProcessSeen, thread: ThreadSeen) -> str:
