@@ -2,7 +2,7 @@
 
 Windows to look at are multiples of a power of two, so that all ranks look at the same ones, and the Fibonacci numbers, which
 are few and fall on no period that a loader may have. The first three, where faults of structure show, and the Fibonacci numbers
-below a hundred are looked at whatever they cost.
+below a hundred are looked at whatever they cost, later ones as long as they cost little in all.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import FrozenSet
 
 ALWAYS = 3
 FREE_UNTIL = 100
+ALLOWANCE = 0.05  # seconds that may be spent on landmarks beyond that before they have to fit the budget
 
 
 def _fibonacci(most: int) -> FrozenSet[int]:
@@ -52,11 +53,13 @@ class Share:
     def wants(self, window: int) -> bool:
         if _is_free(window):
             return True
-        return (window in LANDMARKS or window % self.stride == 0) and self._affordable()
+        if window in LANDMARKS:
+            return self._affordable(ALLOWANCE)
+        return window % self.stride == 0 and self._affordable()
 
-    def _affordable(self) -> bool:
+    def _affordable(self, allowance: float = 0.0) -> bool:
         elapsed = time.perf_counter() - self._began
-        return self._spent <= self._budget * elapsed and elapsed - self._last_written >= elapsed / 400
+        return self._spent <= self._budget * elapsed + allowance and elapsed - self._last_written >= elapsed / 400
 
     def paid(self, seconds: float, window: int, period: float) -> None:
         """Book the cost of one closely watched window; `period` is the usual length of a window in seconds."""

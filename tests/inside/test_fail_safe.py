@@ -20,7 +20,7 @@ from trainsleuth.supervise.session import finish
 HERE = Path(__file__).parent
 NAMES = (
     "environment", "seeds", "freezing", "compiling", "optimizers", "autograd", "modules", "losses", "scalers", "schedulers",
-    "loaders", "loggers", "checkpoints",
+    "loaders", "loggers", "checkpoints", "threads", "collectives",
 )  # fmt: skip
 
 

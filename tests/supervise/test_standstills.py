@@ -24,16 +24,9 @@ TRAINSLEUTH = [sys.executable, "-m", "trainsleuth"]
 LIMIT = 170
 STANDING = (
     "hang/openmp-thread-limit sick", "hang/openmp-after-fork--backward sick", "hang/dataloader-worker--lock sick",
-    "hang/fork-with-live-threads sick", "hang/python-lock sick", "hang/queue-nobody-feeds sick", "hang/input-blocked--fifo sick",
-    "hang/gil-held-by-native-code sick", "ranks/collective-missing sick",
+    "hang/fork-with-live-threads sick", "hang/gil-held-by-native-code sick", "ranks/collective-missing sick",
 )  # fmt: skip
-QUIET = (
-    "alive/pause_between_epochs",
-    "alive/subprocess_run",
-    "alive/one_big_eigh",
-    "hang/python-lock cured",
-    "ranks/healthy_uneven_inputs_join",
-)
+QUIET = ("alive/pause_between_epochs", "alive/one_big_eigh", "ranks/healthy_uneven_inputs_join")
 NOT_DUMPABLE = """
 import ctypes, runpy, sys
 ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)

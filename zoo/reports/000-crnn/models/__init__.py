@@ -8,7 +8,8 @@ from .efficient import EfficientCRNN
 
 
 def build_model(config, characters: int) -> nn.Module:
-    cfg, inplace = config.MODEL, config.SWITCH.INPLACE_RELU
+    cfg, switch = config.MODEL, config.SWITCH
+    options = (characters, cfg.WIDTH, cfg.HIDDEN, switch.INPLACE_RELU, switch.NORM)
     if cfg.NAME == "efficient":
-        return EfficientCRNN(characters, cfg.WIDTH, cfg.HIDDEN, inplace, variant=config.SWITCH.EFFICIENT)
-    return {"crnn": CRNN, "attention": AttentionCRNN}[cfg.NAME](characters, cfg.WIDTH, cfg.HIDDEN, inplace)
+        return EfficientCRNN(*options, variant=switch.EFFICIENT)
+    return {"crnn": CRNN, "attention": AttentionCRNN}[cfg.NAME](*options)

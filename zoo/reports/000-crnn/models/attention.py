@@ -19,12 +19,12 @@ class ChannelAttention(nn.Module):
 
 
 class AttentionCRNN(nn.Module):
-    def __init__(self, characters: int, width: int = 16, hidden: int = 64, inplace: bool = False):
+    def __init__(self, characters: int, width: int, hidden: int, inplace: bool, norm: bool):
         super().__init__()
         self.cnn = nn.Sequential(
             conv_block(1, width, inplace), nn.MaxPool2d(2),
-            conv_block(width, 2 * width, inplace), ChannelAttention(2 * width, inplace), nn.MaxPool2d((2, 1)),
-            conv_block(2 * width, 4 * width, inplace), ChannelAttention(4 * width, inplace), nn.MaxPool2d((2, 1)),
+            conv_block(width, 2 * width, inplace, norm), ChannelAttention(2 * width, inplace), nn.MaxPool2d((2, 1)),
+            conv_block(2 * width, 4 * width, inplace, norm), ChannelAttention(4 * width, inplace), nn.MaxPool2d((2, 1)),
         )  # fmt: skip
         self.reader = SequenceReader(2 * 4 * width, hidden, characters)
 

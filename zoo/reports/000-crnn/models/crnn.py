@@ -4,8 +4,12 @@ import torch
 from torch import nn
 
 
-def conv_block(inputs: int, outputs: int, inplace: bool) -> nn.Sequential:
-    return nn.Sequential(nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(inplace=inplace))
+def conv_block(inputs: int, outputs: int, inplace: bool, norm: bool = True) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(inputs, outputs, 3, padding=1, bias=not norm),
+        nn.BatchNorm2d(outputs) if norm else nn.Identity(),
+        nn.ReLU(inplace=inplace),
+    )
 
 
 class SequenceReader(nn.Module):
@@ -22,12 +26,12 @@ class SequenceReader(nn.Module):
 
 
 class CRNN(nn.Module):
-    def __init__(self, characters: int, width: int = 16, hidden: int = 64, inplace: bool = False):
+    def __init__(self, characters: int, width: int, hidden: int, inplace: bool, norm: bool):
         super().__init__()
         self.cnn = nn.Sequential(
             conv_block(1, width, inplace), nn.MaxPool2d(2),
-            conv_block(width, 2 * width, inplace), nn.MaxPool2d((2, 1)),
-            conv_block(2 * width, 4 * width, inplace), nn.MaxPool2d((2, 1)),
+            conv_block(width, 2 * width, inplace, norm), nn.MaxPool2d((2, 1)),
+            conv_block(2 * width, 4 * width, inplace, norm), nn.MaxPool2d((2, 1)),
         )  # fmt: skip
         self.reader = SequenceReader(2 * 4 * width, hidden, characters)
 

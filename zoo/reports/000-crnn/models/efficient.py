@@ -5,11 +5,13 @@ from torch import nn
 
 from .crnn import SequenceReader, conv_block
 
+STRIDES = {"strided": (2, 2), "strided_rows": (2, 1)}
+
 
 class DepthwiseSeparableConv(nn.Module):
     """A 3x3 filter per channel, then a 1x1 convolution that mixes the channels."""
 
-    def __init__(self, inputs: int, outputs: int, inplace: bool, pointwise: bool = True, norm: bool = True, stride=1):
+    def __init__(self, inputs: int, outputs: int, inplace: bool, norm: bool, pointwise: bool, stride: tuple[int, int]):
         super().__init__()
         if pointwise:
             self.depthwise = nn.Conv2d(inputs, inputs, 3, stride, padding=1, groups=inputs, bias=False)
@@ -25,19 +27,14 @@ class DepthwiseSeparableConv(nn.Module):
 
 
 class EfficientCRNN(nn.Module):
-    def __init__(self, characters: int, width: int = 16, hidden: int = 64, inplace: bool = False, variant: str = "separable"):
+    def __init__(self, characters: int, width: int, hidden: int, inplace: bool, norm: bool, variant: str):
         super().__init__()
-        options = {
-            "inplace": inplace,
-            "pointwise": variant not in ("no_pointwise", "bare"),
-            "norm": variant not in ("no_norm", "bare"),
-            "stride": {"strided": 2, "strided_rows": (2, 1)}.get(variant, 1),
-        }
-        pool = nn.Identity if "strided" in variant else lambda: nn.MaxPool2d((2, 1))
+        options = (inplace, norm, variant != "no_pointwise", STRIDES.get(variant, (1, 1)))
+        pool = nn.Identity() if variant in STRIDES else nn.MaxPool2d((2, 1))
         self.cnn = nn.Sequential(
             conv_block(1, width, inplace), nn.MaxPool2d(2),
-            DepthwiseSeparableConv(width, 2 * width, **options), pool(),
-            DepthwiseSeparableConv(2 * width, 4 * width, **options), pool(),
+            DepthwiseSeparableConv(width, 2 * width, *options), pool,
+            DepthwiseSeparableConv(2 * width, 4 * width, *options), pool,
         )  # fmt: skip
         self.reader = SequenceReader(2 * 4 * width, hidden, characters)
 
