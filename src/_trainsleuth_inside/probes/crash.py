@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.facts import FactWriter
 
+MOST_LOCALS = 400
 LOSS_FRAMES = frozenset({"cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"})
 
 
@@ -21,13 +23,28 @@ def install(facts: FactWriter) -> None:
             elif not issubclass(kind, SystemExit):
                 facts.write(
                     "crash", kind=kind.__name__, message=str(value)[:2000], frames=places.user_frames(traceback)[-20:],
-                    labels=_labels_at_the_loss(traceback),
+                    labels=_labels_at_the_loss(traceback), bad_values=_bad_values(traceback),
                 )  # fmt: skip
         except Exception as problem:
             facts.write("probe_off", probe="crash", why=repr(problem)[:300])
         previous(kind, value, places.without_us(traceback))
 
     sys.excepthook = excepthook
+
+
+def _bad_values(traceback: Any) -> List[str]:
+    """Names of single numbers in the program's own frames that are NaN or infinite: perhaps the program stopped because of them."""
+    found: List[str] = []
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if places.kind_of(frame.f_code.co_filename) == places.USER:
+            for name, value in list(frame.f_locals.items())[:MOST_LOCALS]:
+                if type(value).__name__ in ("Tensor", "Parameter") and value.numel() == 1 and value.device.type == "cpu":
+                    value = value.item()
+                if isinstance(value, float) and not math.isfinite(value) and name not in found:
+                    found.append(name)
+        traceback = traceback.tb_next
+    return found[:8]
 
 
 def _labels_at_the_loss(traceback: Any) -> Optional[Dict[str, Any]]:

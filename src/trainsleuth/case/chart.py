@@ -199,14 +199,23 @@ class ProcessChart:
     collective_history: list[tuple[int, int]] = field(default_factory=list)  # entered, windows at that time
     ddp: list[Fact] = field(default_factory=list)
     looks: dict[int, dict[str, tuple[float, float]]] = field(default_factory=dict)  # window: parameter: gradient, weight
+    chance: Fact = field(default_factory=dict)  # where random numbers came from before anybody seeded them
+    bad_between: tuple[int, int] | None = None  # the windows between which the loss was not finite for the first time
+    examined: list[Fact] = field(default_factory=list)
+    bad_weights: list[Fact] = field(default_factory=list)
+    latest: float = 0.0  # time of the last fact
     interrupted: bool = False
     ended: bool = False
     stopped: bool = False
     params_facts: int = 0
+    bad_parameters: list[str] = field(default_factory=list)  # their gradient or weight was seen not to be finite
+    _losses_written_at: int = 0
+    _looked_at: int = 0
 
     def absorb(self, fact: Fact) -> None:
         """Reduce one fact; one that is not understood, or not whole, changes nothing."""
         handler = _HANDLERS.get(fact["k"])
+        self.latest = max(self.latest, fact.get("t") or 0.0) if fact["k"] != "examined" else self.latest
         if handler is not None:
             try:
                 handler(self, fact)
@@ -331,6 +340,9 @@ class ProcessChart:
         at = place(fact["at"])
         if at is not None:
             curve = self.losses.setdefault(at, Curve())
+            if fact["not_finite"] and self.bad_between is None:
+                self.bad_between = (self._losses_written_at, int(fact["window"]) + 1)
+            self._losses_written_at = int(fact["window"])
             curve.add(fact["to"], fact["n"], fact["mean"], fact["least"], fact["most"], fact["last"], fact["not_finite"],
                       fact.get("values"))  # fmt: skip
 
@@ -352,8 +364,12 @@ class ProcessChart:
             if changed or update:
                 known.moved += 1
             known.gradient, known.weight, known.update, known.changed_share = gradient, weight, update, changed
+            if any(value is not None and not math.isfinite(value) for value in (gradient, weight)):
+                keep(self.bad_parameters, known.name, 16)
+                self.bad_between = self.bad_between or (self._looked_at, int(fact["window"]) + 1)
             if gradient is not None and len(known.first_gradients) < 8:
                 known.first_gradients.append(gradient)
+        self._looked_at = int(fact["window"])
         if (self.process.get("world") or 1) > 1:
             self._remember_look(fact)
 
@@ -446,6 +462,15 @@ class ProcessChart:
     def _knob(self, fact: Fact) -> None:
         keep(self.knobs, fact, 64)
 
+    def _chance(self, fact: Fact) -> None:
+        self.chance = fact
+
+    def _bad_weights(self, fact: Fact) -> None:
+        keep(self.bad_weights, fact, 8)
+
+    def _examined(self, fact: Fact) -> None:
+        keep(self.examined, fact, 8)
+
     def _crash(self, fact: Fact) -> None:
         self.crash = fact
 
@@ -478,7 +503,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "loss_without_grad", "loader", "loader_pass", "scheduler", "scheduler_step", "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
-        "collective", "ddp",
+        "collective", "ddp", "chance", "examined", "bad_weights",
     )
 }  # fmt: skip
 _HANDLERS["knob_idle"] = _HANDLERS["knob_failed"] = _HANDLERS["knob"]

@@ -38,6 +38,11 @@ class RunChart:
         return news
 
     def _seen_from_outside(self, fact: Fact) -> None:
+        if fact["k"] == "examined":
+            chart = self.chart_of(fact.get("pid") or 0)
+            if chart is not None:
+                chart.absorb(fact)
+            return
         if fact["k"] not in ("standstill", "recovered"):
             return
         try:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import click
 
 from trainsleuth.case.folder import Case
+from trainsleuth.case.run_chart import RunChart
 from trainsleuth.cli.output import console_on, must_be_writable, stop, write_report_file
 from trainsleuth.rules.kinds import Finding
 
@@ -55,6 +56,14 @@ class SecondsOrAuto(click.ParamType[Any]):
     show_default=True,
     help="Say so and go on watching; end the program; or say it only at the end.",
 )
+@click.option(
+    "--examine",
+    type=click.FloatRange(0, 86_400),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="After NaN or an autograd error, run the program again in a sandbox for at most so long, to find the operation; 0: never.",
+)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND…")
 def command(
     folder: Path | None,
@@ -64,6 +73,7 @@ def command(
     no_live: bool,
     hang_after: float | str,
     on_hang: OnHang,
+    examine: float,
     words: tuple[str, ...],
 ) -> None:
     """Run a program under observation, and say at the end what is wrong with it.
@@ -73,6 +83,7 @@ def command(
     from trainsleuth.report.terminal import show_finding, show_summary
     from trainsleuth.supervise.command import CommandError
     from trainsleuth.supervise.session import HangPolicy, ReportError, leave_like, watch_run
+    from trainsleuth.trials.examine import examine_if_wanted
 
     console = console_on(sys.stderr)
 
@@ -87,8 +98,13 @@ def command(
     live_hang = None if no_live or quiet or on_hang == "wait" else show_hang
     hangs = HangPolicy(hang_after != "off", hang_after if isinstance(hang_after, float) else None, on_hang)
     must_be_writable(json_file)
+
+    def look_closer(case: Case, chart: RunChart) -> None:
+        say = (lambda text: None) if quiet else (lambda text: click.echo(f"trainsleuth: {text}", err=True))
+        examine_if_wanted(case, chart, say, examine)
+
     try:
-        case, report, code = watch_run(words, folder, budget / 100, live, live_hang, hangs)
+        case, report, code = watch_run(words, folder, budget / 100, live, live_hang, hangs, look_closer if examine else None)
     except CommandError as problem:
         stop(str(problem))
     except ReportError as problem:

@@ -42,6 +42,7 @@ class ReportError(Exception):
 
 
 OnFinding = Callable[[Finding, Case], None]
+Examine = Callable[[Case, RunChart], None]
 OnHang = Literal["report", "kill", "wait"]
 
 
@@ -56,11 +57,12 @@ class HangPolicy:
 
 def watch_run(
     words: Sequence[str], folder: Path | None, budget: float, on_finding: OnFinding | None = None,
-    on_hang: OnFinding | None = None, hangs: HangPolicy | None = None,
+    on_hang: OnFinding | None = None, hangs: HangPolicy | None = None, examine: Examine | None = None,
 ) -> tuple[Case, dict[str, Any], int]:  # fmt: skip
     """Run the command; the case, its report, and the program's return code as `subprocess` gives it.
 
     `on_finding` is called for each finding while the run goes on, `on_hang` for those about a standstill where it is not.
+    `examine` may look closer at what went wrong once the program has ended by itself.
     """
     from _trainsleuth_inside.secrets import without_secrets
 
@@ -79,6 +81,9 @@ def watch_run(
         chart = RunChart(case.facts)
         standing = Standing(StandstillWatch(child.pid, beats, hangs.after), case, hangs.then) if hangs.on and can_look() else None
         code = _follow(child, chart, case, signals, standing, on_finding, on_hang)
+    if examine is not None and code >= 0 and signals.asked_at is None:
+        chart.refresh()
+        examine(case, chart)
     try:
         return case, finish(case, chart, _exit(code, standing is not None and standing.unrecovered)), code
     except Exception as problem:  # whatever we cannot do, the program has ended in its own way

@@ -1,7 +1,7 @@
-"""The loss is NaN or infinite.
+"""The loss is NaN or infinite, or gradients and weights are.
 
 What it detects
-    A loss that was back-propagated is not a finite number.
+    A loss that was back-propagated is not a finite number; or a gradient or a weight is not, though the loss is.
 Why it matters
     One such step spoils every weight it reaches.
 How it is confirmed
@@ -37,5 +37,13 @@ def rule(chart: ProcessChart) -> Verdict:
             ],
             severity="note" if recovered else "critical",
             step=before.to + 1 if before else 1,
+        )
+    if chart.bad_parameters:
+        main = chart.main_loss()
+        return Seen(
+            title="gradients or weights are not finite, though the loss is",
+            where=[Spot(main[0], "back-propagated here")] if main else [],
+            evidence=[f"not finite when looked at: {', '.join(dict.fromkeys(chart.bad_parameters))}"],
+            step=chart.bad_between[1] if chart.bad_between else None,
         )
     return None

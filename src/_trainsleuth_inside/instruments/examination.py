@@ -1,0 +1,161 @@
+"""Arms an instrument near the window in question, writes down what it found, and ends the trial: there is nothing more to learn."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, Dict, List, Optional
+
+from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.instruments import sinks
+from _trainsleuth_inside.instruments.first_bad import FirstBad
+from _trainsleuth_inside.instruments.numbers import CLEAN, state
+
+
+def begin(watch: Any, what: str, first: int, last: int) -> None:
+    probe = Probe("examination", watch.facts)
+    if what == "mutations":
+        from _trainsleuth_inside.instruments.mutations import MutationExamination as kind
+    elif what == "functions":
+        from _trainsleuth_inside.instruments.functions import FunctionExamination as kind
+    else:
+        kind = BadNumberExamination
+    examination = kind(watch, probe, first, last)
+    _arm_in_time(watch, probe, examination, first, last)
+
+
+def _arm_in_time(watch: Any, probe: Probe, examination: Any, first: int, last: int) -> None:
+    """Before window `first`; the trial ends after window `last` whatever was found."""
+
+    def closed(_: Any) -> None:
+        if watch.windows + 1 >= first:
+            examination.arm()
+        if watch.windows > last:
+            leave(watch, "nothing")
+
+    watch.when_window_closes.append(probe.guard(closed))
+    if first <= 1:
+        probe.guard(examination.arm)()
+
+
+def leave(watch: Any, result: str, **fact: Any) -> None:
+    """Write the result and end the process, before the program can do more."""
+    watch.facts.write("examined", result=result, windows=watch.windows, backwards=watch.backwards, **fact)
+    watch.end()
+    watch.facts.write("stop", windows=watch.windows, backwards=watch.backwards)
+    os._exit(0)
+
+
+class BadNumberExamination:
+    """Watches every operation until a loss or a gradient is bad, and names the origin."""
+
+    def __init__(self, watch: Any, probe: Probe, first: int, last: int) -> None:
+        self._watch, self._last = watch, last
+        self._book = FirstBad(watch)
+        self._armed = False
+        self._armed_at = 0.0
+        watch.when_backward_ended.append(probe.guard(self._after_backward))
+        sinks.watch_for_the_end(probe.guard(self._at_the_end))
+        _follow_batches(watch, probe, self._book)
+
+    def arm(self) -> None:
+        if not self._armed and not self._watch.compiled and self._watch.torch._C._len_torch_dispatch_stack() == 0:
+            self._armed, self._armed_at = True, time.time()
+            self._book.mode.__enter__()
+
+    def _after_backward(self, loss: Any) -> None:
+        if not self._armed:
+            return
+        self._book.paused = True
+        try:
+            if loss is not None and state(self._watch.torch, loss) != CLEAN:
+                self._tell("loss", loss)
+            elif self._watch.scaled is None:
+                gradient = sinks.bad_gradient(self._watch)
+                if gradient is not None:
+                    self._tell("gradient", gradient, root=loss)
+        finally:
+            self._book.paused = False
+
+    def _at_the_end(self, kind: Any, value: Any, traceback: Any) -> None:
+        """The program stops by itself: perhaps because it saw the bad number first."""
+        if not self._armed:
+            return
+        self._book.paused = True
+        named: List[str] = []
+        for name, found in sinks.bad_locals(self._watch.torch, traceback):
+            named.append(name)
+            if not isinstance(found, float):
+                self._tell("value", found, name=name)
+        newest = self._book.newest()
+        if named and newest is not None:
+            self._tell("value", newest, name=named[0])
+
+    def _tell(self, sink: str, tensor: Any, root: Any = None, **more: Any) -> None:
+        origin: Optional[Dict[str, Any]] = self._book.blame(tensor)
+        if origin is not None and root is not None:
+            more["used_by"] = sinks.used_by(root.grad_fn, origin.pop("number", None))
+        if origin is None:
+            leave(self._watch, "no origin", what="bad-number", sink=sink, **more)
+        leave(
+            self._watch, "origin", what="bad-number", sink=sink, origin=origin, seconds=round(time.time() - self._armed_at, 3),
+            operations=self._book.operations, **more,
+        )  # fmt: skip
+
+
+def _follow_batches(watch: Any, probe: Probe, book: FirstBad) -> None:
+    """Know which sample of the data set each row of a batch is."""
+    torch = watch.torch
+    base = torch.utils.data.dataloader._BaseDataLoaderIter
+    next_index, following = base._next_index, base.__next__
+
+    def _next_index(self: Any) -> Any:
+        index = next_index(self)
+        remembered(self, index)
+        return index
+
+    @probe.guard
+    def remembered(iterator: Any, index: Any) -> None:
+        iterator.__dict__.setdefault("_trainsleuth_asked", []).append(index)
+
+    def __next__(self: Any) -> Any:
+        batch = following(self)
+        arrived(self, batch)
+        return batch
+
+    @probe.guard
+    def arrived(iterator: Any, batch: Any) -> None:
+        asked = iterator.__dict__.get("_trainsleuth_asked") or [None]
+        indices = asked.pop(0)
+        paused, book.paused = book.paused, True
+        try:
+            dataset = getattr(iterator, "_dataset", None)
+            samples = list(indices) if isinstance(indices, (list, tuple)) else None
+            about = {"dataset": type(dataset).__name__, "read_at": _reader_of(dataset)}
+            if samples is not None:
+                files = [sinks.file_of(dataset, index) for index in samples]
+                samples = [[_plain(index), file] for index, file in zip(samples, files)]
+            book.batch_arrived(list(sinks.leaves(torch, batch)), about, samples)
+        finally:
+            book.paused = paused
+
+    base._next_index, base.__next__ = _next_index, __next__
+
+
+def _plain(index: Any) -> Any:
+    try:
+        return int(index)
+    except (TypeError, ValueError):
+        return str(index)
+
+
+def _reader_of(dataset: Any) -> Optional[List[Any]]:
+    """The line where the data set's own `__getitem__` begins; of the innermost one, where data sets wrap each other."""
+    from _trainsleuth_inside.places import USER, kind_of
+
+    for _ in range(4):
+        code = getattr(getattr(type(dataset), "__getitem__", None), "__code__", None)
+        if code is not None and kind_of(code.co_filename) == USER:
+            return [os.path.abspath(code.co_filename), code.co_firstlineno, code.co_name]
+        dataset = getattr(dataset, "dataset", None)
+    return None

@@ -1,0 +1,149 @@
+"""Examines what went wrong at one step: runs the program again in the sandbox, with a deep instrument armed near that step.
+
+The result is written into the case as a fact of the process that it is about, so that rules read it like any other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from _trainsleuth_inside.facts import plain
+from _trainsleuth_inside.secrets import HIDDEN
+from trainsleuth.case import Case
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.reading import FactFollower
+from trainsleuth.case.run_chart import SUPERVISOR, RunChart
+from trainsleuth.rules.autograd_errors import error_of
+from trainsleuth.trials import sandbox, trial
+from trainsleuth.trials.trial import Setting, Trial
+
+AFFORDED = 120.0  # seconds that an examination may take without being asked for
+SLOWER = 20.0  # by how much an instrument may slow a window down
+START = 6.0  # seconds to start a program again, at least
+MARGIN = 1.5
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What to look for, in which windows, in which process, and how long that will take."""
+
+    what: str  # bad-number, mutations or functions
+    first: int
+    last: int
+    process: ProcessChart
+    seconds: float
+
+
+Say = Callable[[str], None]
+
+
+def wanted(run: RunChart) -> Examination | None:
+    """The examination that this run calls for, if any."""
+    for process in [*run.training(), *run.crashes()]:
+        if process.examined or process.compiled is not None:
+            continue
+        span = process.bad_between
+        if span is not None:
+            return _planned("bad-number", process, *span)
+        crash = process.crash
+        if crash is None:
+            continue
+        if crash.get("bad_values"):
+            return _planned("bad-number", process, process.windows - 1, process.windows + 1)
+        if error_of(crash) in ("modified-in-place", "graph-freed"):
+            return _planned("mutations", process, process.windows - 1, process.windows + 1)
+    return None
+
+
+def _planned(what: str, process: ProcessChart, first: int, last: int) -> Examination:
+    """Short runs are looked at from their beginning on: then it does not matter if the bad step comes earlier this time."""
+    started, now = process.process.get("t") or 0.0, process.latest
+    each = (now - started) / max(1, process.windows)
+    if last * each * SLOWER < AFFORDED / 4:
+        first = 1
+    first = max(1, first)
+    return Examination(what, first, last + 2, process, START + MARGIN * (now - started) + SLOWER * each * (last + 2 - first))
+
+
+def examine_if_wanted(case: Case, run: RunChart, say: Say, limit: float = AFFORDED, *, unsafe: bool = False) -> None:
+    """Examine what the run calls for, within the limit; what prevents it is a fact too."""
+    examination = wanted(run)
+    if examination is None:
+        return
+    reason = _prevented(case, examination, limit, unsafe)
+    if reason:
+        _note(case, examination, {"result": "not examined", "why": reason})
+    else:
+        say(
+            f"running the program again in a sandbox, to see where it went wrong (at most {examination.seconds:.0f} s; Ctrl-C skips this)"
+        )
+        _note(case, examination, _examine(case, examination, unsafe))
+    run.refresh()
+
+
+def _prevented(case: Case, examination: Examination, limit: float, unsafe: bool) -> str:
+    if HIDDEN in " ".join(case.command):
+        return "the command line held a secret, which the case does not keep, so the program cannot be run again"
+    if examination.seconds > limit:
+        return f"it would take about {examination.seconds:.0f} s to get there again; trainsleuth prove {case.name} takes the time"
+    reason = None if unsafe else sandbox.available()
+    return f"there is no sandbox to run the program again in: {reason}" if reason else ""
+
+
+def _examine(case: Case, examination: Examination, unsafe: bool) -> dict[str, Any]:
+    settings = (Setting("same-chance", _chance(examination.process)), _instrument(examination))
+    again = Trial("control", "examination", settings, windows=examination.last + 1, sources="")
+    folder = case.folder / "examination"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    began = time.monotonic()
+    cancel = threading.Event()
+    try:
+        trial.run(again, case.command, case.cwd, dict(os.environ), folder, examination.seconds, unsafe=unsafe, cancel=cancel)
+    except KeyboardInterrupt:
+        return {"result": "not examined", "why": "it was interrupted"}
+    except sandbox.SandboxError as problem:
+        return {"result": "not examined", "why": str(problem)}
+    found = list(_results(folder, examination))
+    took = round(time.monotonic() - began, 1)
+    if not found:
+        return {"result": "not reproduced", "why": "the second run ended without going wrong in the same way", "took": took}
+    return {**found[0], "took": took}
+
+
+def _results(folder: Path, examination: Examination) -> Iterator[dict[str, Any]]:
+    """What the instrument wrote; of several ranks the one in question first."""
+    ranks: dict[str, Any] = {}
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    for name, fact in FactFollower(folder / "facts").news():
+        if fact["k"] == "process":
+            ranks[name] = fact.get("rank")
+        elif fact["k"] == "examined" and fact.get("result") != "nothing":
+            found.append((name, fact))
+    rank = examination.process.process.get("rank")
+    for _, result in sorted(found, key=lambda pair: ranks.get(pair[0]) != rank):
+        yield {key: value for key, value in result.items() if key not in ("k", "t")}
+
+
+def _chance(process: ProcessChart) -> dict[str, Any]:
+    return {key: process.chance[key] for key in ("torch", "python", "numpy") if process.chance.get(key) is not None}
+
+
+def _instrument(examination: Examination) -> Setting:
+    return Setting("examine", {"what": examination.what, "first": examination.first, "last": examination.last})
+
+
+def _note(case: Case, examination: Examination, result: dict[str, Any]) -> None:
+    """Add a fact to what is seen from outside."""
+    about = {"k": "examined", "t": time.time(), "pid": examination.process.process.get("pid"), "how": "rerun",
+             "looked_for": examination.what, **result}  # fmt: skip
+    with (case.facts / f"{SUPERVISOR}.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(plain(about)) + "\n")
