@@ -11,11 +11,13 @@ from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.heartbeat import Heartbeat
 from _trainsleuth_inside.probes import (
     autograd,
+    checkpointing,
     checkpoints,
     collectives,
     compiling,
     environment,
     freezing,
+    functions,
     loaders,
     loggers,
     losses,
@@ -43,6 +45,8 @@ PROBES: Tuple[Tuple[str, Install], ...] = (
     ("loaders", loaders.install),
     ("loggers", loggers.install),
     ("checkpoints", checkpoints.install),
+    ("checkpointing", checkpointing.install),
+    ("functions", functions.install),
     ("threads", threads.install),
     ("collectives", collectives.install),
 )

@@ -210,6 +210,10 @@ class DeepWindow:
         cost, self._cost = self._cost + time.perf_counter() - began, 0.0
         watch.depth.paid(cost, watch.windows + 1, watch.period.seconds)
 
+    def spend(self, seconds: float) -> None:
+        """Book what others have done in this window at its cost."""
+        self._cost += seconds
+
     def drop(self) -> None:
         """The window ended without a backward that we saw."""
         self._restore()

@@ -15,6 +15,7 @@ from _trainsleuth_inside.models import ModelRecord
 from _trainsleuth_inside.parameters import ParameterBook
 from _trainsleuth_inside.places import Place
 from _trainsleuth_inside.series import LossSeries
+from _trainsleuth_inside.unchanged import Unchanged
 from _trainsleuth_inside.windows import OptimizerRecord
 
 EACH_WINDOW_UNTIL = 16
@@ -44,6 +45,7 @@ class Watch:
         self.models: Dict[int, ModelRecord] = {}
         self.models_seen = 0
         self.deep_window: Any = None
+        self.unchanged = Unchanged(self)
         self.running: Any = None  # the model whose forward is running
         self.last_call: Any = None  # the model called last, in which setting, with which arguments
         self.skip_when_compiling: List[Any] = []  # code that dynamo should look through, as it does through torch's own
@@ -163,6 +165,7 @@ class Watch:
             return
         if not self.resting:
             self._book_time_awake()
+            self.unchanged.forget()
             self.resting = True
             for owner, name, _, at_rest in self._exchanged:
                 setattr(owner, name, at_rest)

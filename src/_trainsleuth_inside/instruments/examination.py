@@ -14,14 +14,19 @@ from _trainsleuth_inside.instruments.numbers import CLEAN, state
 
 def begin(watch: Any, what: str, first: int, last: int) -> None:
     probe = Probe("examination", watch.facts)
+    _arm_in_time(watch, probe, _instrument(what)(watch, probe), first, last)
+
+
+def _instrument(what: str) -> Any:
     if what == "mutations":
-        from _trainsleuth_inside.instruments.mutations import MutationExamination as kind
-    elif what == "functions":
-        from _trainsleuth_inside.instruments.functions import FunctionExamination as kind
-    else:
-        kind = BadNumberExamination
-    examination = kind(watch, probe, first, last)
-    _arm_in_time(watch, probe, examination, first, last)
+        from _trainsleuth_inside.instruments.mutations import MutationExamination
+
+        return MutationExamination
+    if what == "functions":
+        from _trainsleuth_inside.instruments.functions import FunctionExamination
+
+        return FunctionExamination
+    return BadNumberExamination
 
 
 def _arm_in_time(watch: Any, probe: Probe, examination: Any, first: int, last: int) -> None:
@@ -49,8 +54,8 @@ def leave(watch: Any, result: str, **fact: Any) -> None:
 class BadNumberExamination:
     """Watches every operation until a loss or a gradient is bad, and names the origin."""
 
-    def __init__(self, watch: Any, probe: Probe, first: int, last: int) -> None:
-        self._watch, self._last = watch, last
+    def __init__(self, watch: Any, probe: Probe) -> None:
+        self._watch = watch
         self._book = FirstBad(watch)
         self._armed = False
         self._armed_at = 0.0

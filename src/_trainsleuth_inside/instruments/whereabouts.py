@@ -19,6 +19,7 @@ class Whereabouts(NamedTuple):
     node: str  # the name of the autograd node, in backward
     above: List[Place]  # the user's lines that called `at`, innermost first
     number: Optional[int] = None  # of the autograd node, in backward
+    era: int = 0  # so many backwards had begun
 
 
 class Surveyor:
@@ -28,6 +29,7 @@ class Surveyor:
         self._watch = watch
         self._torch = watch.torch
         self._following = getattr(self._torch.autograd, "_get_sequence_nr", None)
+        self.era = 0
         self._forward: Dict[int, Whereabouts] = {}
         self._names: Dict[int, str] = {}
 
@@ -49,6 +51,10 @@ class Surveyor:
             return known._replace(phase="backward", node=node.name(), number=node._sequence_nr())
         return self._survey(frame)._replace(phase="backward", node=node.name(), module="", module_kind="")
 
+    def at_save(self) -> Whereabouts:
+        """Of the operation that autograd saves a tensor for."""
+        return self._survey(sys._getframe(1))
+
     def of_node(self, node: Any) -> Optional[Whereabouts]:
         """Where the forward operation of an autograd node stood, if it ran under our eyes."""
         return self._forward.get(node._sequence_nr()) if hasattr(node, "_sequence_nr") else None
@@ -69,7 +75,9 @@ class Surveyor:
             frame = frame.f_back
         path = "" if module is None else self._path(module)
         kind = "" if module is None else type(module).__name__
-        return Whereabouts("step" if in_step else "forward", lines[0] if lines else None, path, kind, "", lines[1:])
+        return Whereabouts(
+            "step" if in_step else "forward", lines[0] if lines else None, path, kind, "", lines[1:], None, self.era
+        )
 
     def _in_own_backward(self, frame: Any) -> Optional[Place]:
         """The user's line inside a backward that the user wrote: below the frame that called backward there is none."""

@@ -49,6 +49,7 @@ def install(watch: Watch, probe: Probe) -> None:
             if watch.deep_window is not None:
                 loss = _single(torch, tensors)
                 if watch.deep and loss is not None and not watch.late.busy():
+                    watch.unchanged.compare(loss, at)
                     watch.deep_window.before_backward(loss, at)
                 else:
                     watch.deep_window.drop()

@@ -84,6 +84,9 @@ def install(watch: Watch, probe: Probe) -> None:
         if watch.sampling and record.sensitive:
             with watch.plainly():
                 describe_mode(record, module, setting)
+        if watch.deep and setting[1] and not watch.late.busy():
+            with watch.plainly():
+                watch.unchanged.remember(module, args, result)
 
     def register(module: Any) -> ModelRecord:
         watch.models_seen += 1

@@ -203,6 +203,10 @@ class ProcessChart:
     bad_between: tuple[int, int] | None = None  # the windows between which the loss was not finite for the first time
     examined: list[Fact] = field(default_factory=list)
     bad_weights: list[Fact] = field(default_factory=list)
+    functions: list[Fact] = field(default_factory=list)  # autograd Functions that the program defines itself
+    checkpoint_random: list[Fact] = field(default_factory=list)
+    silent_changes: list[Fact] = field(default_factory=list)  # tensors that changed between forward and backward, version unchanged
+    trained_from: float | None = None  # time of the first fact about a loss
     latest: float = 0.0  # time of the last fact
     interrupted: bool = False
     ended: bool = False
@@ -340,6 +344,7 @@ class ProcessChart:
         at = place(fact["at"])
         if at is not None:
             curve = self.losses.setdefault(at, Curve())
+            self.trained_from = self.trained_from or fact["t"]
             if fact["not_finite"] and self.bad_between is None:
                 self.bad_between = (self._losses_written_at, int(fact["window"]) + 1)
             self._losses_written_at = int(fact["window"])
@@ -468,6 +473,15 @@ class ProcessChart:
     def _bad_weights(self, fact: Fact) -> None:
         keep(self.bad_weights, fact, 8)
 
+    def _silent_change(self, fact: Fact) -> None:
+        keep(self.silent_changes, fact, 8)
+
+    def _function(self, fact: Fact) -> None:
+        keep(self.functions, fact, 32)
+
+    def _checkpoint_random(self, fact: Fact) -> None:
+        keep(self.checkpoint_random, fact, 8)
+
     def _examined(self, fact: Fact) -> None:
         keep(self.examined, fact, 8)
 
@@ -503,7 +517,8 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "loss_without_grad", "loader", "loader_pass", "scheduler", "scheduler_step", "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
-        "collective", "ddp", "chance", "examined", "bad_weights",
+        "collective", "ddp", "chance", "examined", "bad_weights", "silent_change", "function",
+        "checkpoint_random",
     )
 }  # fmt: skip
 _HANDLERS["knob_idle"] = _HANDLERS["knob_failed"] = _HANDLERS["knob"]

@@ -12,6 +12,8 @@ MODULES = (
     "nan.bad_weights", "nan.bad_sample", "nan.log_of_zero", "nan.sqrt_at_zero", "nan.zero_division", "nan.exp_overflow",
     "nan.half_overflow", "nan.softmax_of_empty_row", "nan.variance_of_one_sample", "nan.where_trap", "nan.ctc_infinite",
     "nan.diverged", "nan.first_operation",
+    "autograd.modified_in_place", "autograd.step_between_backwards", "autograd.silently_modified", "autograd.graph_freed",
+    "autograd.leaf_modified", "autograd.custom_function_not_static", "autograd.custom_backward_wrong", "checkpoint.random_inside",
     "hang.backward", "hang.standstill", "ranks.unused_parameters", "ranks.uneven_batches", "ranks.collective_mismatch",
     "ranks.collective_missing", "hang.openmp_thread_limit", "hang.openmp_after_fork",
     "hang.gil_held_by_native_code", "hang.fork_with_live_threads", "hang.dataloader_worker", "hang.python_lock", "hang.queue_nobody_feeds",

@@ -61,6 +61,13 @@ def _requires_grad(node: ast.AST, value: bool) -> bool:
     )
 
 
+def _draws(node: ast.AST) -> bool:
+    """A call of something that is reached through a module named random: random.random(), np.random.rand(), rng of either."""
+    return isinstance(node, ast.Call) and any(
+        (isinstance(part, ast.Name) and part.id == "random") or _attribute(part, "random") for part in ast.walk(node.func)
+    )
+
+
 SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "step": ("the step stands here", (_bare_step, lambda node: _called(node, "step"))),
     "clear": ("clears gradients that no step has used", (_clears,)),
@@ -71,9 +78,10 @@ SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "rate": ("sets the learning rate", (_sets_rate,)),
     "no_grad": ("gradients are off here", (_no_grad,)),
     "frozen": ("made frozen", (lambda node: _requires_grad(node, False),)),
+    "random": ("draws a random number", (_draws,)),
     "tensor-attribute": ("a plain tensor", (lambda node: _requires_grad(node, True),)),
 }
-IN_THE_FUNCTION = ("step", "clear", "difference", "no_grad")
+IN_THE_FUNCTION = ("step", "clear", "difference", "no_grad", "random")
 
 
 def closer(look_for: str, places: Sequence[Place]) -> tuple[Place, str] | None:

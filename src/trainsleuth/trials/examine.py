@@ -53,20 +53,23 @@ def wanted(run: RunChart) -> Examination | None:
         span = process.bad_between
         if span is not None:
             return _planned("bad-number", process, *span)
+        if process.silent_changes:
+            first = int(process.silent_changes[0].get("window") or 0)
+            return _planned("mutations", process, first, first + 2)
         crash = process.crash
-        if crash is None:
-            continue
-        if crash.get("bad_values"):
+        if crash is not None and crash.get("bad_values"):
             return _planned("bad-number", process, process.windows - 1, process.windows + 1)
         if error_of(crash) in ("modified-in-place", "graph-freed"):
             return _planned("mutations", process, process.windows - 1, process.windows + 1)
+        if process.functions and process.backwards:
+            return _planned("functions", process, 1, 8)
     return None
 
 
 def _planned(what: str, process: ProcessChart, first: int, last: int) -> Examination:
     """Short runs are looked at from their beginning on: then it does not matter if the bad step comes earlier this time."""
     started, now = process.process.get("t") or 0.0, process.latest
-    each = (now - started) / max(1, process.windows)
+    each = (now - (process.trained_from or now)) / max(1, process.windows)
     if last * each * SLOWER < AFFORDED / 4:
         first = 1
     first = max(1, first)
@@ -116,11 +119,11 @@ def _examine(case: Case, examination: Examination, unsafe: bool) -> dict[str, An
     took = round(time.monotonic() - began, 1)
     if not found:
         return {"result": "not reproduced", "why": "the second run ended without going wrong in the same way", "took": took}
-    return {**found[0], "took": took}
+    return {**found[-1], "took": took}
 
 
 def _results(folder: Path, examination: Examination) -> Iterator[dict[str, Any]]:
-    """What the instrument wrote; of several ranks the one in question first."""
+    """What the instrument wrote, the last word last; of several ranks the one in question."""
     ranks: dict[str, Any] = {}
     found: list[tuple[str, Mapping[str, Any]]] = []
     for name, fact in FactFollower(folder / "facts").news():
@@ -129,7 +132,7 @@ def _results(folder: Path, examination: Examination) -> Iterator[dict[str, Any]]
         elif fact["k"] == "examined" and fact.get("result") != "nothing":
             found.append((name, fact))
     rank = examination.process.process.get("rank")
-    for _, result in sorted(found, key=lambda pair: ranks.get(pair[0]) != rank):
+    for _, result in sorted(found, key=lambda pair: ranks.get(pair[0]) == rank):
         yield {key: value for key, value in result.items() if key not in ("k", "t")}
 
 

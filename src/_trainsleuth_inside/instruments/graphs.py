@@ -1,0 +1,96 @@
+"""Reads the graph that a backward was refused for: which part an earlier backward has freed, and which lines made and used it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+
+from _trainsleuth_inside import places
+from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.instruments.examination import leave
+from _trainsleuth_inside.instruments.whereabouts import Surveyor
+from _trainsleuth_inside.places import Place
+from _trainsleuth_inside.standing import stands_for
+
+MOST_NODES = 20_000
+MOST_REMEMBERED = 1_000_000
+NO_NUMBER = (1 << 64) - 1  # of nodes that only collect gradients; they belong to no graph alone
+
+
+class BackwardBook:
+    """Knows which nodes each backward has passed, and the line of that backward."""
+
+    def __init__(self, watch: Any, surveyor: Surveyor, probe: Probe) -> None:
+        self._watch, self._torch, self._surveyor, self._probe = watch, watch.torch, surveyor, probe
+        self._at: Optional[Place] = None
+        self._passed: Dict[int, Tuple[Optional[Place], int]] = {}  # number of a node: line and number of the backward
+
+    def place(self) -> Optional[Place]:
+        """The line of the present backward."""
+        return self._at
+
+    def begin(self) -> None:
+        original = self._torch.autograd.backward
+
+        @stands_for(original)
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            roots = began(tensors)
+            try:
+                result = original(tensors, *args, **kwargs)
+            except RuntimeError as problem:
+                if "second time" in str(problem) or "freed" in str(problem):
+                    refused(roots)
+                raise
+            if not kwargs.get("retain_graph"):
+                ended(roots)
+            return result
+
+        @self._probe.guard
+        def began(tensors: Any) -> List[Any]:
+            self._at = places.of_frame(sys._getframe(3))
+            self._surveyor.era += 1
+            given = [tensors] if isinstance(tensors, self._torch.Tensor) else list(tensors)
+            return [tensor.grad_fn for tensor in given if tensor.grad_fn is not None]
+
+        @self._probe.guard
+        def ended(roots: List[Any]) -> None:
+            if len(self._passed) < MOST_REMEMBERED:
+                for _, node in _nodes(roots):
+                    self._passed.setdefault(_number(node), (self._at, self._surveyor.era))
+
+        @self._probe.guard
+        def refused(roots: List[Any]) -> None:
+            self._tell(roots)
+
+        self._torch.autograd.backward = backward
+
+    def _tell(self, roots: List[Any]) -> None:
+        rows = []
+        old = [(user, node) for user, node in _nodes(roots, self._passed) if _number(node) in self._passed]
+        for user, node in old[:4]:
+            made, used = self._surveyor.of_node(node), None if user is None else self._surveyor.of_node(user)
+            first, era = self._passed[_number(node)]
+            rows.append({
+                "node": node.name(), "made_at": made.at if made else None, "made_above": made.above if made else [],
+                "module": made.module if made else "", "used_at": used.at if used else None,
+                "used_above": used.above if used else [], "freed_at": first, "backwards_ago": self._surveyor.era - era,
+            })  # fmt: skip
+        leave(self._watch, "freed graph", what="mutations", freed=rows, second=self._at, whole=bool(old) and old[0][0] is None)
+
+
+def _nodes(roots: List[Any], stop: Any = ()) -> Iterator[Tuple[Any, Any]]:
+    """The nodes of a graph from the loss on, nearest first, each with the node that uses it; not beyond those that are to stop at."""
+    waiting: List[Tuple[Any, Any]] = [(None, root) for root in roots]
+    seen: Set[Any] = set()
+    while waiting and len(seen) < MOST_NODES:
+        user, node = waiting.pop(0)
+        if node in seen or _number(node) == NO_NUMBER:
+            continue
+        seen.add(node)
+        yield user, node
+        if _number(node) not in stop:
+            waiting.extend((node, following) for following, _ in node.next_functions if following is not None)
+
+
+def _number(node: Any) -> int:
+    return int(node._sequence_nr())

@@ -1,0 +1,71 @@
+"""Records whether random numbers that backward cannot draw again are drawn inside a checkpointed function.
+
+Activation checkpointing runs the function a second time in backward. Torch's own random state is put back for that, Python's and
+numpy's are not.
+"""
+
+from __future__ import annotations
+
+import importlib
+import random
+import sys
+from typing import Any, Dict, Optional, Tuple
+
+from _trainsleuth_inside import places
+from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.standing import stands_for
+from _trainsleuth_inside.watch import Watch
+
+MOST_LOOKS = 64
+
+
+def install(watch: Watch, probe: Probe) -> None:
+    torch = watch.torch
+    module = importlib.import_module("torch.utils.checkpoint")
+    original = module.checkpoint  # type: ignore[attr-defined]
+    aside = watch.aside
+    looks = {"left": MOST_LOOKS}
+
+    @stands_for(original)
+    def checkpoint(function: Any, *args: Any, **kwargs: Any) -> Any:
+        if aside() or not looks["left"] or not probe.on:
+            return original(function, *args, **kwargs)
+        before = states()
+        result = original(function, *args, **kwargs)
+        compare(before, function, kwargs)
+        return result
+
+    @probe.guard
+    def states() -> Dict[str, Any]:
+        numpy = sys.modules.get("numpy")
+        state = numpy.random.get_state() if numpy is not None else None
+        return {
+            "Python": random.getstate(),
+            "numpy": None if state is None else (state[1].tobytes(), state[2]),
+            "torch": torch.get_rng_state().numpy().tobytes(),
+        }
+
+    @probe.guard
+    def compare(before: Optional[Dict[str, Any]], function: Any, options: Dict[str, Any]) -> None:
+        looks["left"] -= 1
+        now = states()
+        if before is None or now is None:
+            return
+        drawn = [name for name in ("Python", "numpy") if before[name] != now[name]]
+        if not options.get("preserve_rng_state", True) and before["torch"] != now["torch"]:
+            drawn.append("torch")
+        if drawn and torch.is_grad_enabled():
+            at = places.of_frame(sys._getframe(2))
+            watch.facts.once(
+                ("checkpoint", at), "checkpoint_random", at=at, drawn=drawn, function=_where(function),
+                reentrant=options.get("use_reentrant"), windows=watch.windows,
+            )  # fmt: skip
+
+    module.checkpoint = checkpoint  # type: ignore[attr-defined]
+
+
+def _where(function: Any) -> Optional[Tuple[str, int, str]]:
+    """Where the function, or the forward of the module, begins."""
+    target = getattr(type(function), "forward", None) if hasattr(function, "forward") else function
+    code = getattr(getattr(target, "__func__", target), "__code__", None)
+    return None if code is None else (code.co_filename, code.co_firstlineno, code.co_name)

@@ -1,0 +1,87 @@
+"""Whether weights, inputs and results of a model still hold the numbers that its forward has seen when backward begins.
+
+PyTorch counts changes itself, and refuses a backward whose tensors were changed. What it cannot see is a write through `.data`, through
+a numpy array on the same memory, or by a fused optimizer: same version, other numbers. Samples of bounded size are compared.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from typing import Any, Dict, List, Optional, Set, Tuple
+
+from _trainsleuth_inside.aside import readable
+from _trainsleuth_inside.movement import _sample, read_all
+from _trainsleuth_inside.places import Place
+
+MOST_TENSORS = 500
+MOST_NODES = 20_000
+Known = Tuple[str, Any, int, Any]  # name, weak reference, version, sample
+
+
+class Unchanged:
+    def __init__(self, watch: Any) -> None:
+        self._watch = watch
+        self._known: Dict[int, List[Known]] = {}  # by model
+
+    def remember(self, module: Any, args: Any, result: Any) -> None:
+        """After a forward that records gradients."""
+        torch, began = self._watch.torch, time.perf_counter()
+        given = [(f"argument {index}", value) for index, value in enumerate(args) if isinstance(value, torch.Tensor)]
+        results = result if isinstance(result, (list, tuple)) else [result]
+        given += [("the result", value) for value in results if isinstance(value, torch.Tensor)]
+        named = [(name, parameter) for name, parameter in module.named_parameters() if parameter.requires_grad]
+        with torch.no_grad():
+            self._known[id(module)] = [
+                (name, weakref.ref(tensor), tensor._version, _sample(tensor).clone())
+                for name, tensor in (*given, *named)[:MOST_TENSORS]
+                if readable(tensor) and tensor.layout == torch.strided and tensor.numel() and not tensor.is_inference()
+            ]
+        self._watch.deep_window.spend(time.perf_counter() - began)
+
+    def forget(self) -> None:
+        self._known.clear()
+
+    def compare(self, loss: Any, at: Optional[Place]) -> None:
+        """Before a backward: tensors whose version is as it was and whose numbers are not."""
+        torch, watch, began = self._watch.torch, self._watch, time.perf_counter()
+        found: List[Tuple[str, Any]] = []
+        changed: List[Any] = []
+        with torch.no_grad():
+            for rows in self._known.values():
+                for name, reference, version, before in rows:
+                    tensor = reference()
+                    if tensor is not None and tensor._version == version:
+                        now = _sample(tensor)
+                        if now.shape == before.shape:
+                            found.append((name, tensor))
+                            changed.append(((now != before) & ((now == now) | (before == before))).any().float())
+        if not changed:
+            return
+        root, window = loss.grad_fn, watch.windows
+
+        def arrived(values: List[float]) -> None:
+            changes = [(name, tensor) for (name, tensor), value in zip(found, values) if value]
+            leaves = _leaves(root) if changes else set()
+            names = [name for name, tensor in changes if not (tensor.is_leaf and tensor.requires_grad) or id(tensor) in leaves]
+            if names:
+                watch.facts.once("silent_change", "silent_change", names=names[:8], at=at, window=window)
+
+        read_all(watch, changed, arrived)
+        watch.deep_window.spend(time.perf_counter() - began)
+
+
+def _leaves(root: Any) -> Set[int]:
+    """The weights that a graph leads to."""
+    waiting, seen = [root] if root is not None else [], {root}
+    leaves: Set[int] = set()
+    while waiting and len(seen) < MOST_NODES:
+        node = waiting.pop()
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            leaves.add(id(variable))
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                waiting.append(following)
+    return leaves

@@ -1,0 +1,1 @@
+"""Rules about gradients that cannot be computed, or are computed wrongly."""
