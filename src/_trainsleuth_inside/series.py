@@ -28,6 +28,11 @@ class LossSeries:
         self._not_finite = 0
         self._values: List[float] = []
 
+    @property
+    def is_bad(self) -> bool:
+        """Whether the last value is not finite."""
+        return self._not_finite > 0 and not math.isfinite(self._last)
+
     def add(self, value: float) -> None:
         if self.rested:
             self._add_rested()

@@ -14,6 +14,7 @@ from _trainsleuth_inside.late import LateValues
 from _trainsleuth_inside.models import ModelRecord
 from _trainsleuth_inside.parameters import ParameterBook
 from _trainsleuth_inside.places import Place
+from _trainsleuth_inside.replay import Replay
 from _trainsleuth_inside.series import LossSeries
 from _trainsleuth_inside.unchanged import Unchanged
 from _trainsleuth_inside.windows import OptimizerRecord
@@ -46,6 +47,7 @@ class Watch:
         self.models_seen = 0
         self.deep_window: Any = None
         self.unchanged = Unchanged(self)
+        self.replay = Replay(self)
         self.running: Any = None  # the model whose forward is running
         self.last_call: Any = None  # the model called last, in which setting, with which arguments
         self.skip_when_compiling: List[Any] = []  # code that dynamo should look through, as it does through torch's own
@@ -58,6 +60,7 @@ class Watch:
         self.pass_over = 0  # at rest, so many losses are not read after each that is
         self.unread = 0  # so many of the coming ones
         self._awake_until = 0
+        self._looks_for_bad = 4
         self._woke, self._woke_in = 0.0, 0  # when, and in which window
         self._phases: Dict[Any, int] = {}
         self._exchanged: List[Tuple[Any, str, Any, Any]] = []  # owner, name, ours, and what stands there at rest
@@ -97,9 +100,11 @@ class Watch:
     def backward_ended(self, place: Optional[Place], loss: Any) -> None:
         self.backwards += 1
         self.beat.backwards = self.backwards
-        self.read_loss(place, loss)
+        series = self.read_loss(place, loss)
         for reaction in list(self.when_backward_ended):
             reaction(loss)
+        if series is not None and series.is_bad and not self.when_backward_ended:
+            self.replay.look()
         if self.windows == 0 and self.backwards >= 4 and self.backwards & (self.backwards - 1) == 0:
             self._write_unstepped()
         self._deep_walks += 1
@@ -166,6 +171,7 @@ class Watch:
         if not self.resting:
             self._book_time_awake()
             self.unchanged.forget()
+            self.replay.forget()
             self.resting = True
             for owner, name, _, at_rest in self._exchanged:
                 setattr(owner, name, at_rest)
@@ -207,6 +213,14 @@ class Watch:
                     setattr(owner, name, ours)
             for record in self.optimizers.values():
                 record.wake()
+
+    def look_at_what_follows(self) -> None:
+        """A loss was bad while nobody looked: the next windows are looked at, in case the program lives on."""
+        if self._looks_for_bad:
+            self._looks_for_bad -= 1
+            self.wake()
+            self.sampling = True
+            self._awake_until = max(self._awake_until, self.windows + AWAKE_FOR)
 
     def phase_begins(self, which: Any) -> None:
         """An epoch, a validation, a change of mode: look at what comes next. One that begins again and again is known by then."""

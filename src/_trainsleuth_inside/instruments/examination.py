@@ -61,7 +61,8 @@ class BadNumberExamination:
         self._armed_at = 0.0
         watch.when_backward_ended.append(probe.guard(self._after_backward))
         sinks.watch_for_the_end(probe.guard(self._at_the_end))
-        _follow_batches(watch, probe, self._book)
+        self._datasets: Dict[Any, Any] = {}
+        _follow_batches(watch, probe, self._book, self._datasets)
 
     def arm(self) -> None:
         if not self._armed and not self._watch.compiled and self._watch.torch._C._len_torch_dispatch_stack() == 0:
@@ -98,6 +99,8 @@ class BadNumberExamination:
 
     def _tell(self, sink: str, tensor: Any, root: Any = None, **more: Any) -> None:
         origin: Optional[Dict[str, Any]] = self._book.blame(tensor)
+        if origin is not None and origin["op"] == "given":
+            self._read_again(origin["role"])
         if origin is not None and root is not None:
             more["used_by"] = sinks.used_by(root.grad_fn, origin.pop("number", None))
         if origin is None:
@@ -107,8 +110,26 @@ class BadNumberExamination:
             operations=self._book.operations, **more,
         )  # fmt: skip
 
+    def _read_again(self, role: Dict[str, Any]) -> None:
+        """A worker made the bad sample: make it once more here, under our eyes."""
+        dataset, samples = self._datasets.get(role.get("dataset")), role.get("indices")
+        if dataset is None or not samples or role.get("made"):
+            return
+        self._book.paused = False
+        try:
+            sample = dataset[samples[0][0]]
+        except Exception:  # what a data set does outside of its loader is its own affair
+            return
+        finally:
+            self._book.paused = True
+        for _, tensor in sinks.leaves(self._watch.torch, sample):
+            made = self._book.blame(tensor)
+            if made is not None and made["op"] != "given":
+                role["made"] = {key: made[key] for key in ("op", "bad", "at", "inputs")}
+                return
 
-def _follow_batches(watch: Any, probe: Probe, book: FirstBad) -> None:
+
+def _follow_batches(watch: Any, probe: Probe, book: FirstBad, datasets: Dict[Any, Any]) -> None:
     """Know which sample of the data set each row of a batch is."""
     torch = watch.torch
     base = torch.utils.data.dataloader._BaseDataLoaderIter
@@ -135,6 +156,7 @@ def _follow_batches(watch: Any, probe: Probe, book: FirstBad) -> None:
         paused, book.paused = book.paused, True
         try:
             dataset = getattr(iterator, "_dataset", None)
+            datasets[type(dataset).__name__] = dataset
             samples = list(indices) if isinstance(indices, (list, tuple)) else None
             about = {"dataset": type(dataset).__name__, "read_at": _reader_of(dataset)}
             if samples is not None:

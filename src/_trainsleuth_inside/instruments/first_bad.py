@@ -32,9 +32,9 @@ class Link:
 
     __slots__ = ("about", "constant", "op", "parent", "state", "where")
 
-    def __init__(self, op: str, bad: str, where: Whereabouts, parent: Optional["Link"]) -> None:
+    def __init__(self, op: str, bad: str, where: Whereabouts, parent: Optional["Link"], about: Any = None) -> None:
         self.op, self.state, self.where, self.parent = op, bad, where, parent
-        self.about: Optional[Dict[str, Any]] = None  # of an origin
+        self.about = about  # of an origin
         self.constant = False
 
 
@@ -50,7 +50,6 @@ class FirstBad:
         self._links: Dict[int, Link] = {}
         self._kept: List[Any] = []  # bad tensors live on, or another would get their storage
         self._pid = os.getpid()
-        self.batches: Dict[int, Dict[str, Any]] = {}  # storage of a bad tensor of a batch: which sample it is
         self.mode = _mode_of(self)
 
     # -- while the program runs ------------------------------------------------------------------------------------
@@ -96,14 +95,13 @@ class FirstBad:
         self._links[_storage(output)] = link
         self._kept.append(output)
 
-    def _from_outside(self, tensor: Any, bad: str, where: Whereabouts) -> Optional[Link]:
+    def _from_outside(self, tensor: Any, bad: str, where: Whereabouts) -> Link:
         """A bad tensor that no operation under our eyes has made: data, weights, or something older."""
-        link = Link("given", bad, where, None)
-        link.about = {
+        link = Link("given", bad, where, None, {
             "count": int((~self.torch.isfinite(tensor.detach())).sum()), "numel": tensor.numel(), "shape": list(tensor.shape),
             "dtype": str(tensor.dtype).replace("torch.", ""), "inputs": [], "role": self._role(tensor),
             "rows": bad_rows(self.torch, tensor),
-        }  # fmt: skip
+        })  # fmt: skip
         self._links[_storage(tensor)] = link
         self._kept.append(tensor)
         return link
@@ -120,7 +118,7 @@ class FirstBad:
                         return {"kind": "gradient", "name": name}
         if any(_storage(known) == storage for known in self.watch.owned_parameters()):
             return {"kind": "parameter", "name": ""}
-        return {"kind": "data", **self.batches.get(storage, {})}
+        return {"kind": "data"}
 
     def _fits_in_float(self, function: Any, args: Any, kwargs: Any, output: Any) -> Optional[bool]:
         """For 16 bits: whether the same operation in 32 bits would have been finite."""
@@ -154,19 +152,22 @@ class FirstBad:
     # -- afterwards ------------------------------------------------------------------------------------------------
 
     def batch_arrived(self, leaves: List[Tuple[str, Any]], about: Dict[str, Any], samples: Any) -> None:
-        """Look at a batch before the program does: a bad number in it has come with the data."""
+        """Look at a batch before the program does: a bad number in it has come with the data, whoever made it there."""
         for field, tensor in leaves:
-            if state(self.torch, tensor) == CLEAN:
-                continue
-            rows = bad_rows(self.torch, tensor)
-            named = [samples[row] for row in rows if samples is not None and row < len(samples)]
-            known = {**about, "field": field, "rows": rows, "indices": named}
-            self.batches[_storage(tensor)] = known
-            link = self._links.get(_storage(tensor))
-            while link is not None and link.parent is not None:
-                link = link.parent
-            if link is not None and link.op == "given" and link.about is not None:
-                link.about["role"] = {"kind": "data", **known}
+            bad = state(self.torch, tensor)
+            if bad != CLEAN:
+                rows = bad_rows(self.torch, tensor)
+                named = [samples[row] for row in rows if samples is not None and row < len(samples)]
+                made = self.blame(tensor)
+                link = self._from_outside(tensor, bad, self.surveyor.here())
+                link.about["role"] = {
+                    "kind": "data",
+                    **about,
+                    "field": field,
+                    "rows": rows,
+                    "indices": named,
+                    "made": _brief(made),
+                }
 
     def newest(self) -> Any:
         """The single bad number that was computed last."""
@@ -193,6 +194,10 @@ def _told(origin: Link) -> Dict[str, Any]:
     where = origin.where
     return {"op": origin.op, "bad": origin.state, "phase": where.phase, "node": where.node, "module": where.module,
             "module_kind": where.module_kind, "at": where.at, "above": where.above, "number": where.number, **(origin.about or {})}  # fmt: skip
+
+
+def _brief(origin: Optional[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
+    return None if origin is None else {key: origin[key] for key in ("op", "bad", "at", "inputs") if key in origin}
 
 
 def _step(link: Link) -> List[Any]:

@@ -118,8 +118,15 @@ def _backward_at_rest(watch: Watch, probe: Probe, original: Any) -> Any:
         if found is None or type(tensors) is not tensor or watch.scaled is not None or function_modes() or dispatch_modes():
             read(caller, tensors)
         elif tensors.dim() == 0 and tensors.is_cpu:
-            found[0].rested.append(tensors.item())
+            value = tensors.item()
+            found[0].rested.append(value)
+            if value - value != 0.0:  # NaN or infinite
+                broke()
         return result
+
+    @probe.guard
+    def broke() -> None:
+        watch.look_at_what_follows()
 
     @probe.guard
     def read(caller: Any, tensors: Any) -> None:

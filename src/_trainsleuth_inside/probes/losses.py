@@ -51,6 +51,7 @@ def install(watch: Watch, probe: Probe) -> None:
         if not watch.sampling or not isinstance(result, torch.Tensor) or watch.late.busy():
             return
         began = time.perf_counter()
+        watch.replay.record_loss(originals[name], args, kwargs)
         frame = sys._getframe(3)
         at = places.of_frame(frame)
         key = (name, hash(at))

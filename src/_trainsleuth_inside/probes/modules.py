@@ -46,6 +46,8 @@ def install(watch: Watch, probe: Probe) -> None:
             return call(self, *args, **kwargs)
         state.inside = True
         watch.running = self
+        if watch.sampling and grad_enabled():
+            recorded(self, args, kwargs)
         state.traced = watch.deep and grad_enabled() and begin_trace(self) is True
         watch.beat.tick(FORWARD)
         try:
@@ -63,6 +65,10 @@ def install(watch: Watch, probe: Probe) -> None:
     base.__call__ = stands_for(call)(__call__)
     watch.stands_at_rest(base, "__call__", call)
     watch.skip_when_compiling.append(__call__.__code__)
+
+    @probe.guard
+    def recorded(module: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+        watch.replay.record(module, args, kwargs)
 
     @probe.guard
     def begin_trace(module: Any) -> bool:

@@ -22,6 +22,7 @@ from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.reading import FactFollower
 from trainsleuth.case.run_chart import SUPERVISOR, RunChart
 from trainsleuth.rules.autograd_errors import error_of
+from trainsleuth.rules.origins import recovered
 from trainsleuth.trials import sandbox, trial
 from trainsleuth.trials.trial import Setting, Trial
 
@@ -48,10 +49,10 @@ Say = Callable[[str], None]
 def wanted(run: RunChart) -> Examination | None:
     """The examination that this run calls for, if any."""
     for process in [*run.training(), *run.crashes()]:
-        if process.examined or process.compiled is not None:
+        if process.compiled is not None or any(fact.get("result") != "not examined" for fact in process.examined):
             continue
         span = process.bad_between
-        if span is not None:
+        if span is not None and not recovered(process):
             return _planned("bad-number", process, *span)
         if process.silent_changes:
             first = int(process.silent_changes[0].get("window") or 0)

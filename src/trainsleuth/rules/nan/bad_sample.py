@@ -47,7 +47,11 @@ def rule(chart: ProcessChart) -> Verdict:
         )
     where: list[Spot | Place | None] = list(seen.where)
     read_at = place(role.get("read_at"))
-    if read_at is not None:
+    made = role.get("made") or {}
+    made_at = place(made.get("at"))
+    if made_at is not None:
+        where.insert(0, Spot(made_at, f"{str(made['op']).removeprefix('aten.').split('.')[0]} makes the bad number here"))
+    elif read_at is not None:
         where.insert(0, Spot(read_at, "the sample is read here"))
     evidence = [seen.evidence[0], *([line] if line else []), *seen.evidence[1:]]
     return Seen(title, where, evidence, seen.severity, advice=seen.advice, step=seen.step)
