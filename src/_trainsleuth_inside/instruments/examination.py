@@ -10,6 +10,7 @@ from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.instruments import sinks
 from _trainsleuth_inside.instruments.first_bad import FirstBad
 from _trainsleuth_inside.instruments.numbers import CLEAN, state
+from _trainsleuth_inside.probes import crash
 
 
 def begin(watch: Any, what: str, first: int, last: int) -> None:
@@ -83,13 +84,13 @@ class BadNumberExamination:
         finally:
             self._book.paused = False
 
-    def _at_the_end(self, kind: Any, value: Any, traceback: Any) -> None:
+    def _at_the_end(self, frames: List[Any]) -> None:
         """The program stops by itself: perhaps because it saw the bad number first."""
         if not self._armed:
             return
         self._book.paused = True
         named: List[str] = []
-        for name, found in sinks.bad_locals(self._watch.torch, traceback):
+        for name, found in crash.bad_values(frames):
             named.append(name)
             if not isinstance(found, float):
                 self._tell("value", found, name=name)

@@ -14,14 +14,8 @@ from _trainsleuth_inside.instruments.numbers import CLEAN, INF, NAN, bad_rows, d
 from _trainsleuth_inside.instruments.whereabouts import Surveyor, Whereabouts
 
 PASSED_OVER = (
-    "aten.empty",
-    "aten.new_empty",
-    "aten.detach",
-    "aten.alias",
-    "aten.record_stream",
-    "aten.is_",
-    "aten._local_scalar",
-)
+    "aten.empty", "aten.new_empty", "aten.detach", "aten.alias", "aten.record_stream", "aten.is_", "aten._local_scalar", "aten.set_",
+)  # fmt: skip
 CONSTANTS = ("aten.full", "aten.masked_fill", "aten.fill", "aten.scalar_tensor", "aten.lift_fresh", "aten.zeros", "aten.ones")
 MOST_CHAIN = 40
 MOST_INPUTS = 4

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import sys
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NoReturn, Optional, Tuple
 
 from _trainsleuth_inside.instruments.numbers import CLEAN, state
-from _trainsleuth_inside.places import USER, kind_of
+from _trainsleuth_inside.probes import crash
 
-MOST_LOCALS = 400
 MOST_NODES = 100_000
 
 
@@ -21,31 +19,20 @@ def bad_gradient(watch: Any) -> Optional[Any]:
     return None
 
 
-def bad_locals(torch: Any, traceback: Any) -> Iterator[Tuple[str, Any]]:
-    """Values of the program's own frames that are NaN or Inf when it stops, innermost frame first: small tensors, plain numbers."""
-    frames: List[Any] = []
-    while traceback is not None:
-        if kind_of(traceback.tb_frame.f_code.co_filename) == USER:
-            frames.append(traceback.tb_frame)
-        traceback = traceback.tb_next
-    for frame in reversed(frames):
-        for name, value in list(frame.f_locals.items())[:MOST_LOCALS]:
-            if isinstance(value, torch.Tensor):
-                if value.numel() <= 1 and state(torch, value) != CLEAN:
-                    yield name, value
-            elif isinstance(value, float) and math.isnan(value):
-                yield name, value
-
-
 def watch_for_the_end(then: Any) -> None:
-    """Call `then` with the traceback of an exception that nothing caught, before anybody else hears of it."""
-    previous = sys.excepthook
+    """Call `then` with the frames of the program when it stops by an exception or by sys.exit, before anybody else hears of it."""
+    hook, leave = sys.excepthook, sys.exit
 
     def excepthook(kind: Any, value: Any, traceback: Any) -> None:
-        then(kind, value, traceback)
-        previous(kind, value, traceback)
+        then(crash.frames_of(traceback))
+        hook(kind, value, traceback)
 
-    sys.excepthook = excepthook
+    def exit(status: Any = None, /) -> NoReturn:
+        if status not in (None, 0, False):
+            then(crash.frames_above(sys._getframe(1)))
+        leave(status)
+
+    sys.excepthook, sys.exit = excepthook, exit
 
 
 def leaves(torch: Any, value: Any, path: str = "", level: int = 0) -> Iterator[Tuple[str, Any]]:

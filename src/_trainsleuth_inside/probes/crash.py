@@ -1,10 +1,10 @@
-"""Records the exception that ends the program: its kind, message, and the user's lines of its traceback."""
+"""Records how the program ends itself: by an exception, or by sys.exit with a bad number at hand; with the user's own lines."""
 
 from __future__ import annotations
 
 import math
 import sys
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterator, List, NoReturn, Optional, Tuple
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.facts import FactWriter
@@ -23,28 +23,58 @@ def install(facts: FactWriter) -> None:
             elif not issubclass(kind, SystemExit):
                 facts.write(
                     "crash", kind=kind.__name__, message=str(value)[:2000], frames=places.user_frames(traceback)[-20:],
-                    labels=_labels_at_the_loss(traceback), bad_values=_bad_values(traceback),
+                    labels=_labels_at_the_loss(traceback), bad_values=_names(frames_of(traceback)),
                 )  # fmt: skip
         except Exception as problem:
             facts.write("probe_off", probe="crash", why=repr(problem)[:300])
         previous(kind, value, places.without_us(traceback))
 
     sys.excepthook = excepthook
+    leave = sys.exit
+
+    def exit(status: Any = None, /) -> NoReturn:
+        try:
+            frames = frames_above(sys._getframe(1))
+            names = _names(frames) if status not in (None, 0, False) else []
+            if names:
+                facts.write("quit", status=str(status)[:300], at=places.of_frame(sys._getframe(1)), bad_values=names)
+        except Exception as problem:
+            facts.write("probe_off", probe="crash", why=repr(problem)[:300])
+        leave(status)
+
+    sys.exit = exit
 
 
-def _bad_values(traceback: Any) -> List[str]:
-    """Names of single numbers in the program's own frames that are NaN or infinite: perhaps the program stopped because of them."""
-    found: List[str] = []
+def frames_of(traceback: Any) -> List[Any]:
+    found: List[Any] = []
     while traceback is not None:
-        frame = traceback.tb_frame
+        found.append(traceback.tb_frame)
+        traceback = traceback.tb_next
+    return found
+
+
+def frames_above(frame: Any) -> List[Any]:
+    """Of a stack, outermost first."""
+    found: List[Any] = []
+    while frame is not None:
+        found.append(frame)
+        frame = frame.f_back
+    return found[::-1]
+
+
+def bad_values(frames: List[Any]) -> Iterator[Tuple[str, Any]]:
+    """Single numbers in the program's own frames that are NaN or infinite, innermost frame first: perhaps it stopped because of them."""
+    for frame in reversed(frames):
         if places.kind_of(frame.f_code.co_filename) == places.USER:
             for name, value in list(frame.f_locals.items())[:MOST_LOCALS]:
-                if type(value).__name__ in ("Tensor", "Parameter") and value.numel() == 1 and value.device.type == "cpu":
-                    value = value.item()
-                if isinstance(value, float) and not math.isfinite(value) and name not in found:
-                    found.append(name)
-        traceback = traceback.tb_next
-    return found[:8]
+                single = type(value).__name__ in ("Tensor", "Parameter") and value.numel() == 1 and value.device.type == "cpu"
+                number = value.item() if single else value
+                if isinstance(number, float) and (math.isnan(number) or (single and math.isinf(number))):
+                    yield name, value
+
+
+def _names(frames: List[Any]) -> List[str]:
+    return list(dict.fromkeys(name for name, _ in bad_values(frames)))[:8]
 
 
 def _labels_at_the_loss(traceback: Any) -> Optional[Dict[str, Any]]:

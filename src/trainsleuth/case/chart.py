@@ -188,6 +188,7 @@ class ProcessChart:
     probes_off: list[Fact] = field(default_factory=list)
     knobs: list[Fact] = field(default_factory=list)
     crash: Fact | None = None
+    quit: Fact | None = None  # it called sys.exit with a number at hand that is not finite
     compiled: Place | None = None
     uses_autograd_grad: bool = False
     unstepped: Fact | None = None
@@ -488,6 +489,9 @@ class ProcessChart:
     def _crash(self, fact: Fact) -> None:
         self.crash = fact
 
+    def _quit(self, fact: Fact) -> None:
+        self.quit = fact
+
     def _compiled(self, fact: Fact) -> None:
         self.compiled = place(fact["at"]) or Place("?", 0)
 
@@ -518,7 +522,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
         "collective", "ddp", "chance", "examined", "bad_weights", "silent_change", "function",
-        "checkpoint_random",
+        "checkpoint_random", "quit",
     )
 }  # fmt: skip
 _HANDLERS["knob_idle"] = _HANDLERS["knob_failed"] = _HANDLERS["knob"]

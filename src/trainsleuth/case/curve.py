@@ -24,6 +24,7 @@ class Curve:
     count: int = 0
     last: float = math.nan
     not_finite: int = 0
+    last_bad: int = 0  # how many values there were when one was last not finite
     first_values: list[float] = field(default_factory=list)
 
     def add(
@@ -33,6 +34,8 @@ class Curve:
         self.last = last
         self.not_finite += not_finite
         self.count += n + not_finite
+        if not_finite:
+            self.last_bad = self.count
         if values and len(self.first_values) < KEPT_VALUES:
             self.first_values.extend(values)
         if n and math.isfinite(mean):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainsleuth.case.chart import Place, ProcessChart, place
+from trainsleuth.case.curve import Curve
 from trainsleuth.case.reading import Fact
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict
 from trainsleuth.rules.wording import number
@@ -69,13 +70,24 @@ def origin_of(chart: ProcessChart) -> Origin | None:
 
 
 def went_bad(chart: ProcessChart) -> bool:
-    return chart.bad_between is not None or bool(chart.crash and chart.crash.get("bad_values"))
+    return chart.bad_between is not None or stopped_by_itself(chart)
+
+
+def stopped_by_itself(chart: ProcessChart) -> bool:
+    """Whether the program stopped with a bad number at hand: it may have looked for one."""
+    return bool((chart.crash or {}).get("bad_values") or chart.quit)
 
 
 def recovered(chart: ProcessChart) -> bool:
-    """The program lived on: it skipped the bad step, or a scaler did, and its numbers are finite again."""
-    broken = chart.crash is not None or any(curve.count and not math.isfinite(curve.last) for curve in chart.losses.values())
-    return not broken and not chart.bad_parameters
+    """The program lived on: it skipped the bad step, or a scaler did, and its numbers have been finite for long."""
+    if chart.crash is not None or chart.quit is not None or chart.bad_parameters:
+        return False
+    return all(has_recovered(curve) for curve in chart.losses.values())
+
+
+def has_recovered(curve: Curve) -> bool:
+    """Whether the last quarter of a loss was finite throughout."""
+    return not curve.not_finite or (math.isfinite(curve.last) and curve.last_bad <= 0.75 * curve.count)
 
 
 def kind_of(origin: Origin, chart: ProcessChart) -> str:

@@ -22,7 +22,7 @@ from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.reading import FactFollower
 from trainsleuth.case.run_chart import SUPERVISOR, RunChart
 from trainsleuth.rules.autograd_errors import error_of
-from trainsleuth.rules.origins import recovered
+from trainsleuth.rules.origins import recovered, stopped_by_itself
 from trainsleuth.trials import sandbox, trial
 from trainsleuth.trials.trial import Setting, Trial
 
@@ -58,7 +58,7 @@ def wanted(run: RunChart) -> Examination | None:
             first = int(process.silent_changes[0].get("window") or 0)
             return _planned("mutations", process, first, first + 2)
         crash = process.crash
-        if crash is not None and crash.get("bad_values"):
+        if stopped_by_itself(process):
             return _planned("bad-number", process, process.windows - 1, process.windows + 1)
         if error_of(crash) in ("modified-in-place", "graph-freed"):
             return _planned("mutations", process, process.windows - 1, process.windows + 1)

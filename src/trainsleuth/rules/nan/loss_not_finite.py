@@ -9,13 +9,14 @@ How it is confirmed
 How to cure it
     See the causes; otherwise look at the last finite values of the loss and at the learning rate.
 When it is wrong
-    Programs that test for it and skip the step are not harmed: if the last values are finite again the finding is a note.
+    Programs that test for it and skip the step are not harmed: if the last quarter of the values is finite the finding is a note.
 """
 
 import math
 
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, symptom_rule
+from trainsleuth.rules.origins import has_recovered
 from trainsleuth.rules.wording import number
 
 
@@ -24,12 +25,15 @@ def rule(chart: ProcessChart) -> Verdict:
     for at, curve in chart.losses.items():
         if not curve.not_finite:
             continue
-        recovered = math.isfinite(curve.last)
+        recovered = has_recovered(curve)
+        ends_finite = math.isfinite(curve.last)
         before = curve.points[-1] if curve.points else None
         return Seen(
-            title=f"the loss is {'NaN' if math.isnan(curve.last) else 'infinite'}"
-            if not recovered
-            else "the loss was not finite for a while",
+            title="the loss was not finite for a while"
+            if recovered
+            else "the loss is not finite again and again"
+            if ends_finite
+            else f"the loss is {'NaN' if math.isnan(curve.last) else 'infinite'}",
             where=[Spot(at, "back-propagated here")],
             evidence=[
                 f"{curve.not_finite:,} of {curve.count:,} values are not finite"
