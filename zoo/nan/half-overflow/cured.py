@@ -7,7 +7,7 @@ SIDE = 32
 
 
 class Painter(nn.Module):
-    def __init__(self, noise=8, width=16):
+    def __init__(self, noise=8, width=10):
         super().__init__()
         self.body = nn.Sequential(
             nn.Conv2d(noise, width, 3, padding=1), nn.ReLU(inplace=True),
@@ -20,16 +20,20 @@ class Painter(nn.Module):
 
 
 def gram_matrix(feats):
-    feats = feats.flatten(2)
-    feats = feats / feats.shape[-1] ** 0.5
-    gram = feats @ feats.transpose(1, 2)
+    feats = feats.transpose(0, 1).flatten(1)
+    feats = feats / feats.shape[1] ** 0.5
+    gram = feats @ feats.t()
     return gram
 
 
+def waves():
+    r = torch.linspace(0, 15, SIDE)
+    return torch.stack([torch.sin(r[:, None] + s * r[None, :]) for s in (-0.5, 0.0, 0.5, 1.0)])
+
+
 def texture():
-    r = torch.linspace(0, 30, SIDE)
-    stripes = torch.sin(r[:, None] + 0.5 * r[None, :])
-    return torch.stack([12.0 * stripes, 7.0 * stripes, 4.0 - 4.0 * stripes])[None]
+    stripes = waves()[2]
+    return torch.stack([5.5 * stripes, 3.0 * stripes, 2.0 - 2.0 * stripes])[None]
 
 
 def main():
@@ -38,14 +42,15 @@ def main():
     features = nn.Conv2d(3, 12, 5, padding=2, bias=False).requires_grad_(False)
     nn.init.normal_(features.weight, std=0.2)
     painter = Painter()
-    optimizer = torch.optim.Adam(painter.parameters(), lr=5e-3)
+    optimizer = torch.optim.Adam(painter.parameters(), lr=1e-2)
     scaler = torch.amp.GradScaler("cpu", init_scale=256.0)
     with torch.no_grad():
-        f = features(texture()).flatten(2)
-        wanted = (f @ f.transpose(1, 2) / f.shape[-1]).expand(2, -1, -1)
+        ground = waves().expand(4, -1, -1, -1)
+        f = features(texture())[0].flatten(1)
+        wanted = f @ f.t() / f.shape[1]
     for it in range(60):
         with torch.autocast("cpu", dtype=torch.float16):
-            canvas = painter(torch.randn(2, 8, SIDE, SIDE))
+            canvas = painter(torch.cat([torch.randn(4, 4, SIDE, SIDE), ground], dim=1))
             loss = F.mse_loss(gram_matrix(features(canvas)), wanted)
         optimizer.zero_grad()
         scaler.scale(loss).backward()
