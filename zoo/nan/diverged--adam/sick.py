@@ -29,7 +29,7 @@ class Deep(L.LightningModule):
 
     def configure_optimizers(self):
         optimizer = torch.optim.Adam(self.parameters(), lr=1e-3)
-        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=1.2)
+        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=1.7)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 

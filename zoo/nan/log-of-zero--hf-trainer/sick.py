@@ -29,8 +29,8 @@ class Logs(Dataset):
 
 
 class FocalTrainer(Trainer):
-    gamma = 2.0
-    temperature = 0.05
+    gamma = 0.5
+    temperature = 0.01
 
     def compute_loss(self, model, inputs, return_outputs=False, **kwargs):
         labels = inputs.pop("labels")
