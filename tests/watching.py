@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainsleuth.case.folder import create_case
+from trainsleuth.case.folder import Case, create_case
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.supervise.command import environment_for
 from trainsleuth.supervise.session import finish
+from trainsleuth.trials import examine
 
 HERE = Path(__file__).resolve().parent
 ZOO = HERE.parent / "zoo"
@@ -65,16 +66,34 @@ class ForkServer:
     def run(self, script: Path, folder: Path, argv: Sequence[str] = (), cwd: Path | None = None) -> Watched:
         case = create_case([sys.executable, str(script), *argv], cwd or script.parent, folder)
         job = {"script": str(script), "argv": list(argv), "cwd": str(cwd or script.parent), "case": str(case.folder)}
+        chart = RunChart(case.facts)
+        code = self._answer(job)
+        chart.refresh()
+        self._examine(case, chart, job)
+        ended = {"kind": "ok" if code == 0 else "crash" if code > 0 else "killed", "code": code}
+        report = finish(case, chart, ended)
+        return Watched(report, chart, code, (case.folder / "output.txt").read_text(errors="replace"), case.folder)
+
+    def _answer(self, job: dict[str, Any]) -> int:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
-        answer = json.loads(self._process.stdout.readline())
-        chart = RunChart(case.facts)
-        code = answer["code"]
-        ended = {"kind": "ok" if code == 0 else "crash" if code > 0 else "killed", "code": code}
-        report = finish(case, chart, ended)
-        return Watched(report, chart, code, (case.folder / "output.txt").read_text(errors="replace"), case.folder)
+        return int(json.loads(self._process.stdout.readline())["code"])
+
+    def _examine(self, case: Case, chart: RunChart, job: dict[str, Any]) -> None:
+        """What `trainsleuth run` does in a sandbox after a run that broke, in one more fork."""
+        examination = examine.wanted(chart)
+        if examination is None:
+            return
+        folder = case.folder / "examination"
+        for part in ("facts", "beats"):
+            (folder / part).mkdir(parents=True)
+        knobs = [{"knob": "every-window"}]
+        knobs += [{"knob": setting.knob, "options": dict(setting.options)} for setting in examine.settings_of(examination)]
+        argv = [json.dumps(knobs), job["script"], *job["argv"]]
+        self._answer({**job, "script": str(HERE / "trials" / "turned.py"), "argv": argv, "case": str(folder)})
+        examine.note(case, examination, examine.result_of(folder, examination))
 
     def close(self) -> None:
         assert self._process.stdin is not None

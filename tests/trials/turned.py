@@ -1,6 +1,6 @@
 """Run by the fork server: turns knobs in this process as the import of torch does in a trial, then runs a program.
 
-turned.py KNOBS_AS_JSON PROGRAM
+turned.py KNOBS_AS_JSON PROGRAM [ARGUMENT…]
 """
 
 import gc
@@ -13,5 +13,6 @@ from _trainsleuth_inside.watch import Watch
 
 os.environ["TRAINSLEUTH_KNOBS"], program = sys.argv[1:3]
 knobs.set_from_environment(next(thing for thing in gc.get_objects() if type(thing) is Watch))
-sys.argv[:] = [program]
+sys.argv[:] = [program, *sys.argv[3:]]
+sys.path.insert(0, os.path.dirname(program))
 runpy.run_path(program, run_name="__main__")

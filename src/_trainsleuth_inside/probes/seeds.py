@@ -26,7 +26,9 @@ def install(watch: Watch, probe: Probe) -> None:
         at = places.caller(2)
         watch.facts.once(("seed", at), "seed", value=int(seed), at=at)
 
-    probe.guard(lambda: watch.facts.write("chance", **_chance(torch)))()
+    note = probe.guard(lambda: watch.facts.write("chance", **_chance(torch)))
+    note()
+    watch.facts.when_redirected.append(note)
     torch.manual_seed = manual_seed
     torch.random.manual_seed = manual_seed
 

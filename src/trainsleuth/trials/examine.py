@@ -84,12 +84,12 @@ def examine_if_wanted(case: Case, run: RunChart, say: Say, limit: float = AFFORD
         return
     reason = _prevented(case, examination, limit, unsafe)
     if reason:
-        _note(case, examination, {"result": "not examined", "why": reason})
+        note(case, examination, {"result": "not examined", "why": reason})
     else:
         say(
             f"running the program again in a sandbox, to see where it went wrong (at most {examination.seconds:.0f} s; Ctrl-C skips this)"
         )
-        _note(case, examination, _examine(case, examination, unsafe))
+        note(case, examination, _examine(case, examination, unsafe))
     run.refresh()
 
 
@@ -103,8 +103,7 @@ def _prevented(case: Case, examination: Examination, limit: float, unsafe: bool)
 
 
 def _examine(case: Case, examination: Examination, unsafe: bool) -> dict[str, Any]:
-    settings = (Setting("same-chance", _chance(examination.process)), _instrument(examination))
-    again = Trial("control", "examination", settings, windows=examination.last + 1, sources="")
+    again = Trial("control", "examination", settings_of(examination), windows=examination.last + 1, sources="")
     folder = case.folder / "examination"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -116,11 +115,13 @@ def _examine(case: Case, examination: Examination, unsafe: bool) -> dict[str, An
         return {"result": "not examined", "why": "it was interrupted"}
     except sandbox.SandboxError as problem:
         return {"result": "not examined", "why": str(problem)}
+    return {**result_of(folder, examination), "took": round(time.monotonic() - began, 1)}
+
+
+def result_of(folder: Path, examination: Examination) -> dict[str, Any]:
+    """The last word of the instrument, from the facts of the second run."""
     found = list(_results(folder, examination))
-    took = round(time.monotonic() - began, 1)
-    if not found:
-        return {"result": "not reproduced", "why": "the second run ended without going wrong in the same way", "took": took}
-    return {**found[-1], "took": took}
+    return found[-1] if found else {"result": "not reproduced", "why": "the second run ended without going wrong in the same way"}
 
 
 def _results(folder: Path, examination: Examination) -> Iterator[dict[str, Any]]:
@@ -137,15 +138,15 @@ def _results(folder: Path, examination: Examination) -> Iterator[dict[str, Any]]
         yield {key: value for key, value in result.items() if key not in ("k", "t")}
 
 
-def _chance(process: ProcessChart) -> dict[str, Any]:
-    return {key: process.chance[key] for key in ("torch", "python", "numpy") if process.chance.get(key) is not None}
+def settings_of(examination: Examination) -> tuple[Setting, ...]:
+    """The random numbers of the run, and the instrument."""
+    chance = examination.process.chance
+    known = {key: chance[key] for key in ("torch", "python", "numpy") if chance.get(key) is not None}
+    instrument = {"what": examination.what, "first": examination.first, "last": examination.last}
+    return Setting("same-chance", known), Setting("examine", instrument)
 
 
-def _instrument(examination: Examination) -> Setting:
-    return Setting("examine", {"what": examination.what, "first": examination.first, "last": examination.last})
-
-
-def _note(case: Case, examination: Examination, result: dict[str, Any]) -> None:
+def note(case: Case, examination: Examination, result: dict[str, Any]) -> None:
     """Add a fact to what is seen from outside."""
     about = {"k": "examined", "t": time.time(), "pid": examination.process.process.get("pid"), "how": "rerun",
              "looked_for": examination.what, **result}  # fmt: skip
