@@ -67,8 +67,8 @@ class Surveyor:
             code = frame.f_code
             if kind_of(code.co_filename) == USER and len(lines) < 4:
                 lines.append(places._place(frame))
-            elif code.co_name == "step" and isinstance(frame.f_locals.get("self"), self._torch.optim.Optimizer):
-                in_step = True
+            elif not lines and code.co_name == "step" and isinstance(frame.f_locals.get("self"), self._torch.optim.Optimizer):
+                in_step = True  # the optimizer's own work, not a closure that it calls
             if module is None and code.co_name == "forward":
                 owner = frame.f_locals.get("self")
                 module = owner if isinstance(owner, self._torch.nn.Module) else None

@@ -40,7 +40,8 @@ def _finding(finding: Finding, cwd: Path) -> dict[str, Any]:
         "symptoms": finding.symptoms,
         "symptom_texts": finding.symptom_texts,
         "where": [
-            {"file": shown(w.file, cwd), "line": w.line, "code": w.code, "note": w.note} for w in finding.where
+            {"file": shown(w.file, cwd), "line": w.line, "code": w.code, "note": w.note,
+             **({"around": [list(row) for row in w.around]} if w.around else {})} for w in finding.where
         ],
         "evidence": finding.evidence,
         "causes": [
@@ -65,10 +66,15 @@ def finding_from_json(row: dict[str, Any]) -> Finding:
     return Finding(
         id=row["id"], rule=row["rule"], severity=row["severity"], title=row["title"], step=row.get("step"), rank=row.get("rank"),
         symptoms=list(row.get("symptoms", [])), symptom_texts=list(row.get("symptom_texts", [])),
-        where=[Where(w["file"], w["line"], w.get("code", ""), w.get("note", "")) for w in row.get("where", [])],
+        where=[_where(where) for where in row.get("where", [])],
         evidence=list(row.get("evidence", [])),
         causes=[Cause(c.get("rule", row["rule"]), c["statement"], c["status"], list(c.get("trials", [])), list(c.get("settled_by", [])))
                 for c in row.get("causes", [])],
         remedies=[Remedy(r["kind"], r["summary"], r.get("diff", ""), bool(r.get("verified"))) for r in row.get("remedies", [])],
         certain=bool(row.get("certain", True)),
     )  # fmt: skip
+
+
+def _where(row: dict[str, Any]) -> Where:
+    around = [(int(number), str(text)) for number, text in row.get("around", [])]
+    return Where(row["file"], row["line"], row.get("code", ""), row.get("note", ""), around)

@@ -45,6 +45,9 @@ def show_finding(
         console.print(row, soft_wrap=True)
     if places:
         console.print()
+    for where in finding.where:
+        if where.around:
+            _source(console, where.around, where.line, width)
     for index, line in enumerate(finding.evidence):
         _labelled(console, "evidence" if index == 0 else "", line, width)
     for index, line in enumerate(finding.symptom_texts):
@@ -61,6 +64,16 @@ def show_finding(
             for line in remedy.diff.splitlines():
                 style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
                 console.print(Text(f"               {line}", style=style), soft_wrap=True)
+    console.print()
+
+
+def _source(console: Console, lines: list[tuple[int, str]], line: int, width: int) -> None:
+    """The line with its neighbours."""
+    margin = min((len(text) - len(text.lstrip()) for _, text in lines if text.strip()), default=0)
+    for number, text in lines:
+        mark = ">" if number == line else " "
+        style = "default" if number == line else "dim"
+        console.print(Text(f"    {mark} {number:>5}  {text[margin:][: width - 15]}", style=style), soft_wrap=True)
     console.print()
 
 

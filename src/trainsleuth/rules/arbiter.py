@@ -9,11 +9,12 @@ from trainsleuth.case.chart import Place, ProcessChart
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.catalogue import all_rules
 from trainsleuth.rules.kinds import ORDER, Abstention, Cause, Finding, Missing, Remedy, Rule, Seen, Spot, Verdict, Where
-from trainsleuth.rules.locate import closer, code_at
+from trainsleuth.rules.locate import closer, code_at, neighbours
 
 DecidedVerdict = Literal["healthy", "sick", "unsure"]
 
 MOST_JUDGED = 32
+WITH_NEIGHBOURS = ("nan/", "autograd/", "checkpoint/")  # where one operation among others is to blame
 
 
 @dataclass
@@ -144,7 +145,7 @@ def _finding(rank: int | None, rule: Rule, seen: Seen, symptoms: dict[str, tuple
         id="", rule=rule.name, severity=seen.severity, title=seen.title, step=seen.step,
         rank=seen.rank if seen.rank is not None else rank, about_standstill=rule.of_run,
         symptoms=explained, symptom_texts=[symptoms[name][1].title for name in explained],
-        where=_places(seen), evidence=list(seen.evidence), certain=seen.certain, structural=rule.structural,
+        where=_places(seen, rule.name), evidence=list(seen.evidence), certain=seen.certain, structural=rule.structural,
         remedies=[Remedy("advice", text) for text in seen.advice],
     )  # fmt: skip
     if rule.kind == "cause" or seen.statement:
@@ -152,7 +153,7 @@ def _finding(rank: int | None, rule: Rule, seen: Seen, symptoms: dict[str, tuple
     return finding
 
 
-def _places(seen: Seen) -> list[Where]:
+def _places(seen: Seen, rule: str) -> list[Where]:
     spots = [spot if isinstance(spot, Spot) else Spot(spot) for spot in seen.where if spot is not None]
     if seen.look_for:
         found = closer(seen.look_for, [spot.at for spot in spots])
@@ -162,4 +163,7 @@ def _places(seen: Seen) -> list[Where]:
     for spot in spots:
         at: Place = spot.at
         lines.setdefault((at.file, at.line), Where(at.file, at.line, code_at(at), spot.note))
-    return list(lines.values())
+    places = list(lines.values())
+    if places and rule.startswith(WITH_NEIGHBOURS):
+        places[0].around = neighbours(places[0].file, places[0].line)
+    return places

@@ -108,6 +108,7 @@ class Where:
     line: int
     code: str = ""
     note: str = ""
+    around: list[tuple[int, str]] = field(default_factory=list)  # the line with its neighbours, where they help to read it
 
 
 @dataclass

@@ -130,6 +130,14 @@ def code_at(place: Place) -> str:
     return _text(place.file, place.line)
 
 
+def neighbours(file: str, line: int, reach: int = 2) -> list[tuple[int, str]]:
+    """A line with those around it, as they stand in the file."""
+    found = [(number, linecache.getline(file, number).rstrip()) for number in range(max(1, line - reach), line + reach + 1)]
+    while found and not found[-1][1]:
+        found.pop()
+    return found[1:] if found and not found[0][1] else found
+
+
 def held_locks(lines: Sequence[tuple[str, int]]) -> tuple[str, list[str]]:
     """For the user's lines of one thread, innermost first: what the innermost asks for, and what the `with` blocks around them hold."""
     wants, holds = "", []

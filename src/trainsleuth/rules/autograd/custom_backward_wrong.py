@@ -33,8 +33,9 @@ def rule(chart: ProcessChart) -> Verdict:
         return None
     factor = wrong.get("factor")
     pairs = "; ".join(f"{number(claimed)} instead of {number(measured)}" for measured, claimed in wrong["pairs"][:3])
-    where = [Spot(at, note) for row, note in ((wrong["backward"], "this backward"), (wrong["forward"], "of this forward"))
-             if (at := place(row))]  # fmt: skip
+    named = next((fact["backward"] for fact in chart.functions if fact["name"] == wrong["name"]), None)
+    spots = ((wrong["backward"], "what backward gives back"), (named, "this backward"), (wrong["forward"], "of this forward"))
+    where = [Spot(at, note) for row, note in spots if (at := place(row))]
     return Seen(
         title=f"the backward of {wrong['name']} does not fit its forward"
         + (f": it is off by the factor {number(factor)}" if factor is not None else ""),
