@@ -9,7 +9,7 @@ class Student(nn.Module):
         self.a, self.b = nn.Conv2d(1, width, 3, padding=1, bias=False), nn.Conv2d(width, 1, 3, padding=1, bias=False)
 
     def forward(self, image):
-        return torch.relu(self.b(torch.relu(self.a(image)))).squeeze(1) + 0.1 * image.squeeze(1)
+        return nn.functional.leaky_relu(self.b(torch.relu(self.a(image))), 0.1).squeeze(1) + 0.1 * image.squeeze(1)
 
 
 def teacher_maps(n, side=12):

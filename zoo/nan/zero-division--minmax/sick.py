@@ -18,12 +18,12 @@ def train(steps=160, seed=3):
     optimizer = torch.optim.RMSprop(student.parameters(), lr=1e-3)
     for step in range(steps):
         image, target = teacher_maps(16)
-        loss = F.l1_loss(stretch(student(image)), target)
+        loss = F.mse_loss(stretch(student(image)), target)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         if step % 20 == 0:
-            print(f"step {step:3d} l1 {loss.item():.4f}")
+            print(f"step {step:3d} mse {loss.item():.4f}")
 
 
 if __name__ == "__main__":
