@@ -15,7 +15,7 @@ class Quantise(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         x, = ctx.saved_tensors
-        return grad * (x.abs() < 2).float(), None
+        return grad * (x.abs() < 1).float(), None
 
 
 class QuantLinear(nn.Module):
@@ -24,7 +24,7 @@ class QuantLinear(nn.Module):
         self.linear = nn.Linear(n_in, n_out)
 
     def forward(self, x):
-        return torch.tanh(Quantise.apply(self.linear(x), 0.05))
+        return Quantise.apply(torch.tanh(self.linear(x)), 0.05)
 
 
 def main():

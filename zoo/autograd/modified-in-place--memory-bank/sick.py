@@ -29,10 +29,12 @@ def main():
     encoder = nn.Sequential(nn.Linear(24, 64), nn.ReLU(), nn.Linear(64, 16))
     slow = copy.deepcopy(encoder).requires_grad_(False)
     memory = Memory()
+    with torch.no_grad():
+        memory.push(F.normalize(slow(torch.randn(256, 24)), dim=1))
     optimizer = torch.optim.SGD(encoder.parameters(), lr=0.1, momentum=0.9)
     for step in range(160):
         x = torch.randn(32, 24)
-        query = F.normalize(encoder(x + 0.1 * torch.randn_like(x)), dim=1)
+        query = F.normalize(encoder(x + 0.8 * torch.randn_like(x)), dim=1)
         with torch.no_grad():
             key = F.normalize(slow(x), dim=1)
         loss = F.cross_entropy(memory.logits(query, key), torch.zeros(32, dtype=torch.long))

@@ -7,8 +7,8 @@ class Agent:
     def __init__(self):
         self.actor = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 2), nn.Tanh())
         self.critic = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 1))
-        self.actor_opt = optim.Adam(self.actor.parameters(), lr=1e-3)
-        self.critic_opt = optim.Adam(self.critic.parameters(), lr=3e-3)
+        self.actor_opt = optim.Adam(self.actor.parameters(), lr=2e-3)
+        self.critic_opt = optim.Adam(self.critic.parameters(), lr=1e-2)
 
     def value(self, state, action):
         return self.critic(torch.cat([state, action], dim=1))
@@ -32,7 +32,7 @@ def main():
     for step in range(200):
         state = torch.randn(64, 2)
         with torch.no_grad():
-            action = (agent.actor(state) + 0.3 * torch.randn(64, 2)).clamp(-1, 1)
+            action = (agent.actor(state) + 0.8 * torch.randn(64, 2)).clamp(-1, 1)
         reward = -(state + action).norm(dim=1, keepdim=True)
         critic, actor = agent.learn(state, action, reward)
         if step % 40 == 0:
