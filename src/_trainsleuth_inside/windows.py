@@ -17,12 +17,13 @@ from _trainsleuth_inside.places import Place
 class Backward:
     """One call of backward, as far as one must know whether its gradients were ever used."""
 
-    __slots__ = ("at", "fed_inputs", "used")
+    __slots__ = ("at", "fed_inputs", "scaler", "used")
 
     def __init__(self, at: Optional[Place]) -> None:
         self.at = at
         self.used = False
         self.fed_inputs = False
+        self.scaler: Any = None  # a reference to the scaler that multiplied the loss
 
 
 class OptimizerRecord:
@@ -121,6 +122,10 @@ class OptimizerRecord:
         grad = self._sentinel_grad()
         if grad is not None:
             self._know(grad)
+
+    def sample_gradient(self) -> Any:
+        """The gradient of one small parameter, which stands for all of them."""
+        return self._sentinel_grad()
 
     def step_skipped(self) -> None:
         """A scaler found Inf and skipped the step: the gradients were rejected, not lost by mistake."""
