@@ -1,0 +1,55 @@
+"""Learns the constants of a damped oscillator bank, with a hand-written function for the filter."""
+
+import torch
+import torch.nn as nn
+
+
+class Filter(torch.autograd.Function):
+    """x @ kernel with a backward that also smooths the gradient of the kernel."""
+
+    @staticmethod
+    def forward(ctx, x, kernel):
+        ctx.save_for_backward(x, kernel)
+        return torch.einsum("bt,tk->bk", x, kernel)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, kernel = ctx.saved_tensors
+        grad = grad.to(kernel.dtype)
+        return grad @ kernel.t(), (x.t() @ grad).to(kernel.dtype)
+
+
+class Bank(nn.Module):
+    def __init__(self, length=40, outputs=6):
+        super().__init__()
+        self.kernel = nn.Parameter(0.1 * torch.randn(length, outputs))
+        self.read = nn.Linear(outputs, 3)
+
+    def forward(self, signal):
+        return self.read(torch.tanh(Filter.apply(signal, self.kernel)))
+
+
+def signals(n):
+    kind = torch.randint(0, 3, (n,))
+    t = torch.arange(40) / 40
+    frequency = torch.tensor([2.0, 3.5, 6.0])[kind][:, None]
+    return torch.sin(6.28 * frequency * t) + 0.3 * torch.randn(n, 40), kind
+
+
+def main():
+    torch.manual_seed(22)
+    model = Bank()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for step in range(120):
+        signal, kind = signals(64)
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = nn.functional.cross_entropy(model(signal), kind)
+        loss.backward()
+        optimizer.step()
+        if step % 30 == 0:
+            print(f"step {step}: {loss.item():.4f}")
+
+
+if __name__ == "__main__":
+    main()
