@@ -14,6 +14,7 @@ LOST_AT_A_CAST = 0.1  # share of a gradient, by size, that is too small for floa
 CROWDED = 0.5  # share of what is left, by size, that sits on the four lowest steps of float16
 NEARLY_ALL = 0.9
 ENOUGH_LOOKS = 3
+OFTEN = 1 / 3
 SMALLEST = {"float16": -24, "bfloat16": -133}  # powers of two
 DIGITS = {"float16": 10, "bfloat16": 7}  # binary digits behind the point
 NORMALISING = ("Adam", "Adagrad", "Adadelta", "Adafactor", "RMSprop", "Rprop", "Lion", "LAMB", "Muon", "Sophia")
@@ -53,7 +54,7 @@ class Vanishing:
 
     @property
     def lasting(self) -> bool:
-        return self.struck >= ENOUGH_LOOKS and self.recent and self.struck >= 0.5 * self.looks
+        return self.struck >= ENOUGH_LOOKS and self.recent and self.struck >= OFTEN * self.looks
 
     @property
     def grave(self) -> bool:
@@ -73,7 +74,7 @@ def in_float16(chart: ProcessChart) -> list[Fact]:
 
 def vanishing(chart: ProcessChart, facts: Sequence[Fact]) -> Vanishing:
     looks = [rows for fact in facts if (rows := _rows(chart, fact))]
-    struck = [any(row.struck for row in rows) for rows in looks]
+    struck = [_weights_suffer(rows) for rows in looks]
     shares, worst = [], []
     for rows, hit in zip(looks, struck):
         weights = [row for row in rows if row.kind == "weight"]
@@ -84,6 +85,13 @@ def vanishing(chart: ProcessChart, facts: Sequence[Fact]) -> Vanishing:
     last = struck[-5:]
     typical = sorted(shares)[len(shares) // 2] if shares else 0.0
     return Vanishing(len(looks), sum(struck), 2 * sum(last) >= len(last), typical, worst)
+
+
+def _weights_suffer(rows: list[Row]) -> bool:
+    """Outputs that lose a little are no harm: a weight's gradient is a sum over many of them."""
+    if any(row.struck for row in rows if row.kind != "output"):
+        return True
+    return any(row.struck for row in rows) and any(row.share is None for row in rows if row.kind == "weight")
 
 
 def _worst_first(row: Row) -> tuple[bool, float]:

@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-CONFIG = {"amp": True, "dtype": torch.float16, "lr": 0.5, "accumulate": 8, "steps": 160, "window": 32}
+CONFIG = {"amp": True, "dtype": torch.float16, "lr": 2e-3, "accumulate": 4, "steps": 80, "window": 32}
 
 
 class Forecaster(nn.Module):
@@ -20,14 +20,14 @@ class Forecaster(nn.Module):
 class Runner:
     def __init__(self, model, config):
         self.model, self.config = model, config
-        self.optimizer = torch.optim.SGD(model.parameters(), lr=config["lr"], momentum=0.9)
+        self.optimizer = torch.optim.AdamW(model.parameters(), lr=config["lr"])
         self.scaler = torch.amp.GradScaler(enabled=config["amp"])
         self.generator = torch.Generator().manual_seed(21)
 
     def batch(self, size=256):
         start = torch.rand(size, 1, generator=self.generator) * 60
         hours = start + torch.arange(self.config["window"] + 8)
-        load = 0.02 * torch.sin(hours / 3.8) + 0.01 * torch.sin(hours / 1.3) + 1e-3 * torch.randn(hours.shape, generator=self.generator)
+        load = 4e-3 * torch.sin(hours / 3.8) + 2e-3 * torch.sin(hours / 1.3) + 1e-4 * torch.randn(hours.shape, generator=self.generator)
         return load[:, : self.config["window"]], load[:, self.config["window"] :]
 
     def step(self):

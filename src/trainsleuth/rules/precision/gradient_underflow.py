@@ -1,7 +1,7 @@
 """Gradients are too small for float16 and become zero.
 
 What it detects
-    In at least half of the backwards looked at, and in the latest, gradients of float16 vanish: at a cast from 32 bit a tenth of the
+    In at least a third of the backwards looked at, and in the latest, gradients of float16 vanish: at a cast from 32 bit a tenth of the
     gradient, by size, is below what float16 can hold, or half of what is left of a weight's gradient sits on the four lowest steps.
     The layers are named.
 Why it matters

@@ -37,10 +37,10 @@ def rule(chart: ProcessChart) -> Verdict:
         return Missing("thirty windows with a scaler")
     if last * FELL > first:
         return None
-    halfway = max((scale for at, scale in scales if at <= window / 2), default=first)
+    halfway = next((scale for at, scale in reversed(scales) if at <= window / 2), first)
     falling = last < 1 and last <= halfway / 16
-    found = vanishing(chart, in_float16(chart)[-8:])
-    gone = found.struck >= 2 and found.recent
+    found = vanishing(chart, in_float16(chart)[-2:])
+    gone = found.struck == 2
     if not falling and not gone:
         return None
     skipped = sum(optimizer.skipped for optimizer in chart.optimizers.values())
