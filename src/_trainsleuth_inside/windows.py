@@ -109,6 +109,8 @@ class OptimizerRecord:
     def before_step(self) -> None:
         self.in_step = True
         grad = self._sentinel_grad()
+        if grad is not self._grad:
+            self._residue = False  # the program put another gradient in its place, as with copies of the weights in 32 bit
         if grad is not None and (self._was_replaced(grad) if self.pending else grad is not self._grad):
             self._row_surgery += 1
             for backward in (*self._dropped, *self._dropped_before, *self.pending):

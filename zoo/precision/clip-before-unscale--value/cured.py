@@ -22,9 +22,9 @@ class Tagger(nn.Module):
 
 
 class Trainer:
-    def __init__(self, net, lr=0.05, clip=0.5):
+    def __init__(self, net, lr=0.03, clip=0.5):
         self.net, self.clip = net, clip
-        self.optimizer = torch.optim.Adagrad(net.parameters(), lr=lr, eps=1e-5)
+        self.optimizer = torch.optim.Adagrad(net.parameters(), lr=lr)
         self.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**18)
         self.criterion = nn.CrossEntropyLoss()
 
@@ -57,9 +57,11 @@ def sentences(n, length=24):
     tokens[torch.arange(n), start] = 0
     tokens[torch.arange(n), start + 4] = 1
     inside = torch.arange(length)[None] - start[:, None]
-    return TensorDataset(tokens, ((inside > 0) & (inside < 4)).long())
+    tags = ((inside > 0) & (inside < 4)).long()
+    slips = torch.rand(tags.shape, generator=generator) < 0.1
+    return TensorDataset(tokens, torch.where(slips, 1 - tags, tags))
 
 
 if __name__ == "__main__":
     torch.manual_seed(5)
-    Trainer(Tagger()).fit(DataLoader(sentences(1024), batch_size=32, shuffle=True), epochs=4)
+    Trainer(Tagger()).fit(DataLoader(sentences(640), batch_size=20, shuffle=True), epochs=4)

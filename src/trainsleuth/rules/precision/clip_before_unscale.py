@@ -22,6 +22,7 @@ from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import count, number, percent
 
 ENOUGH = 3
+SOMETIMES = 0.1
 
 
 @cause_rule(
@@ -32,7 +33,7 @@ def rule(chart: ProcessChart) -> Verdict:
     for optimizer in chart.optimizers.values():
         seen = [fact for fact in chart.clips if fact["opt"] == optimizer.id and _known(fact)]
         active = [fact for fact in seen if _clipped(fact)]
-        if not active or len(active) < 0.5 * len(seen):
+        if not active or len(active) < SOMETIMES * len(seen):
             continue
         if len(active) < ENOUGH:
             return Missing("three windows in which gradients were clipped")
@@ -51,7 +52,7 @@ def rule(chart: ProcessChart) -> Verdict:
                     else []
                 ),
             ],
-            severity="critical" if _harms(chart, optimizer, last) else "warning",
+            severity="critical" if 2 * len(active) >= len(seen) and _harms(chart, optimizer, last) else "warning",
             step=active[ENOUGH - 1]["window"],
             statement="the gradients are clipped before the scaler has unscaled them",
             advice=["Call `scaler.unscale_(optimizer)` right before the clip."],
@@ -78,10 +79,10 @@ def _what_it_found(fact: Fact) -> str:
 
 
 def _harms(chart: ProcessChart, optimizer: Optimizer, fact: Fact) -> bool:
-    """SGD's step shrinks with the gradient; Adam's does once the gradient comes near its epsilon."""
+    """SGD's step shrinks with the gradient; Adam's does once the gradient is far below its epsilon."""
     if minds_size(optimizer):
         return True
     numbers = sum(chart.parameters[n].count for n in optimizer.parameters if n in chart.parameters)
     epsilon = max((float(group["settings"].get("eps") or 0.0) for group in optimizer.groups), default=0.0)
     typical = fact["limit"] / fact["scale"] / (max(1, numbers) ** 0.5 if fact["fn"] == "clip_grad_norm_" else 1.0)
-    return bool(typical < 10 * epsilon)
+    return bool(typical < 0.1 * epsilon)
