@@ -16,6 +16,7 @@ from _trainsleuth_inside.movement import read_all, sample
 LOST = 2.0**-25  # rounds to zero
 LOWEST = 2.0**-22  # the four lowest steps
 MOST_OF_A_KIND = 16
+LEAST_NUMBERS = 16
 WEIGHT, OUTPUT, CAST = "weight", "output", "cast"
 Chosen = Tuple[Any, str, Any]  # a node of the graph, what its gradient belongs to, its name or number
 
@@ -29,7 +30,9 @@ class HalfGradients:
         self._rows: List[List[Any]] = []
         self._counts: List[Any] = []
         self._nodes: Dict[str, int] = {}
-        self.unprotected: List[str] = []  # the user's own autograd functions, whose backward feels an autocast around it
+        self.autocast: Any = None  # the type of an autocast that is on around the backward
+        self._own: List[str] = []  # the user's own autograd functions in the graph
+        self._roundness: List[Any] = []  # how round their gradients are, going in and coming out
         self._cost = 0.0
 
     def begin(self, nodes: List[Any], made_by: Dict[int, str]) -> None:
@@ -43,7 +46,9 @@ class HalfGradients:
             "bfloat16": known.count(self._brain),
             "float32": known.count(self._full),
         }
-        self.unprotected = sorted({name for name in map(_own_function, nodes) if name})[:8]
+        if self.autocast is not None:
+            for node, name in [(node, name) for node in nodes if (name := _own_function(node))][:MOST_OF_A_KIND]:
+                self._handles.append(node.register_hook(self._probe.guard(self._weighing(name))))
         if self._nodes["float16"]:
             for node, kind, name in self._choose(nodes, dtypes, made_by):
                 self._handles.append(node.register_prehook(self._probe.guard(self._counting(kind, name))))
@@ -83,6 +88,30 @@ class HalfGradients:
 
         return count
 
+    def _weighing(self, name: str) -> Any:
+        """Under autocast the backward of the user's own function may compute in 16 bit: what comes out is then round, though of 32 bit."""
+
+        def weigh(after: Any, before: Any) -> None:
+            pairs = [next((g for g in some if g is not None and g.dtype is self._full), None) for some in (before, after)]
+            if all(gradient is not None and gradient.numel() >= LEAST_NUMBERS for gradient in pairs):
+                self._own.append(name)
+                with self._watch.plainly(), self._watch.torch.no_grad():
+                    for gradient in pairs:
+                        values = sample(gradient)
+                        self._roundness.append((values.to(self.autocast).float() == values).float().mean())
+
+        return weigh
+
+    def write_autocast(self, at: Any) -> None:
+        """Backward ran under autocast."""
+        watch, dtype, own = self._watch, str(self.autocast).replace("torch.", ""), self._own
+
+        def write(values: List[Any]) -> None:
+            rounded = {name for index, name in enumerate(own) if values[2 * index] < 0.5 and values[2 * index + 1] > 0.99}
+            watch.facts.once(("autocast", at, bool(rounded)), "autocast_backward", at=at, dtype=dtype, rounded=sorted(rounded))
+
+        read_all(watch, self._roundness, write)
+
     def end(self, at: Any, scaled: bool) -> None:
         """The backward is over: take the hooks away and write what they counted."""
         if not self._nodes:
@@ -104,7 +133,7 @@ class HalfGradients:
     def _forget(self) -> None:
         for handle in self._handles:
             handle.remove()
-        self._handles, self._rows, self._counts, self._nodes, self.unprotected = [], [], [], {}, []
+        self._handles, self._rows, self._counts, self._nodes, self._own, self._roundness = [], [], [], {}, [], []
 
 
 def _dtype(node: Any) -> Any:

@@ -44,6 +44,8 @@ def install(watch: Watch, probe: Probe) -> None:
         at = places.of_frame(sys._getframe(3))
         watch.beat.tick(BACKWARD)
         with watch.plainly():
+            if watch.precision is not None:
+                watch.precision.before_backward()
             for record in watch.optimizers.values():
                 record.before_backward()
             if watch.deep_window is not None:
@@ -52,8 +54,6 @@ def install(watch: Watch, probe: Probe) -> None:
                     watch.deep_window.before_backward(loss, at)
                 else:
                     watch.deep_window.drop()
-            if watch.precision is not None:
-                watch.precision.before_backward()
         return at
 
     @probe.guard

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.aside import readable
@@ -60,7 +60,6 @@ class Precision:
         self._torch = watch.torch
         self._halves = (watch.torch.float16, watch.torch.bfloat16)
         self._gradients = HalfGradients(watch, probe)
-        self._autocast: Optional[str] = None
         self._sizes: Dict[str, Any] = {}  # of a small gradient of each optimizer, right after backward
         self._firsts: Dict[int, Tuple[Any, Any]] = {}  # of each parameter of 16 bit, a sample at the first look
         self.graph_is_known: Callable[..., None] = probe.guard(self._gradients.begin)
@@ -75,17 +74,14 @@ class Precision:
 
     def _before_backward(self) -> None:
         enabled, dtype_of = self._torch.is_autocast_enabled, self._torch.get_autocast_dtype
-        self._autocast = next((_short(dtype_of(kind)) for kind in ("cuda", "cpu") if enabled(kind)), None)
+        self._gradients.autocast = next((dtype_of(kind) for kind in ("cuda", "cpu") if enabled(kind)), None)
 
     def _after_backward(self, backward: Backward, loss: Any) -> None:
         watch = self._watch
         scaler = self._scaler_of(loss)
         backward.scaler = None if scaler is None else weakref.ref(scaler)
-        own = self._gradients.unprotected
-        if self._autocast is not None:
-            watch.facts.once(
-                ("autocast", backward.at, bool(own)), "autocast_backward", at=backward.at, dtype=self._autocast, own=own
-            )
+        if self._gradients.autocast is not None:
+            self._gradients.write_autocast(backward.at)
         self._gradients.end(backward.at, scaler is not None)
         original = watch.before_scaling(loss)
         if original is not None and original.dtype in self._halves:

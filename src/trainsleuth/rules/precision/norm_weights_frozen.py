@@ -15,13 +15,16 @@ When it is wrong
     used, are left out.
 """
 
-from trainsleuth.case.chart import HalfParameter, Optimizer, ProcessChart
+import math
+
+from trainsleuth.case.chart import HalfParameter, Optimizer, Parameter, ProcessChart
 from trainsleuth.rules.halves import minds_size, step_of
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import count, elements, names, number, percent
 
 ENOUGH_WINDOWS = 30
 ENOUGH_LOOKS = 5
+NEGLIGIBLE = 1e-3
 STANDS = 0.1  # share of its numbers that may have moved
 
 
@@ -42,8 +45,7 @@ def rule(chart: ProcessChart) -> Verdict:
         if _rises(optimizer) and not chart.ended:
             return Missing("the learning rate to stop rising")
         parameters = [chart.parameters[p.number] for p in still]
-        everything = [chart.parameters[n] for n in optimizer.parameters if n in chart.parameters]
-        share = elements(parameters) / max(1, elements(everything))
+        share = elements(parameters) / max(1, elements(_held(chart, optimizer)))
         shown = max(still, key=lambda p: p.median or 0.0)
         made = [p.made_at for p in parameters if p.made_at]
         return Seen(
@@ -91,8 +93,20 @@ def _wanted(chart: ProcessChart, optimizer: Optimizer, known: HalfParameter) -> 
     momentum = (
         float(optimizer.groups[known.group]["settings"].get("momentum") or 0.0) if known.group < len(optimizer.groups) else 0.0
     )
-    typical = max(parameter.first_gradients + [parameter.gradient]) / max(1, parameter.count) ** 0.5
+    typical = _per_number(parameter)
+    if typical < NEGLIGIBLE * max(_per_number(other) for other in _held(chart, optimizer)):
+        return None  # a bias before a norm layer, say, whose true gradient is zero
     return float(rate * typical / (1.0 - min(momentum, 0.99)))
+
+
+def _held(chart: ProcessChart, optimizer: Optimizer) -> list[Parameter]:
+    return [chart.parameters[n] for n in optimizer.parameters if n in chart.parameters]
+
+
+def _per_number(parameter: Parameter) -> float:
+    """The largest gradient that was seen, per number of the parameter."""
+    sizes = [size for size in (*parameter.first_gradients, parameter.gradient or 0.0) if math.isfinite(size)]
+    return float(max(sizes, default=0.0) / max(1, parameter.count) ** 0.5)
 
 
 def _rises(optimizer: Optimizer) -> bool:
