@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.aside import readable
@@ -183,7 +183,8 @@ class DeepWindow:
         """Walk the graph of the loss, and write what was seen since the last backward."""
         began = time.perf_counter()
         self._restore()
-        nodes, leaves, chain = self._walk(loss.grad_fn)
+        seen, leaves, chain = self._walk(loss.grad_fn)
+        nodes = {node._sequence_nr() for node in seen}
         rows = []
         numbers: List[Any] = []
         for call in self._calls:
@@ -191,8 +192,11 @@ class DeepWindow:
                          call.requires_grad, call.node is not None and call.node in nodes])  # fmt: skip
             numbers += (call.numbers or [None] * 8)[:8]
         models = [record.name if (record := self._watch.models.get(id(call.root))) else None for call in self._calls]
-        cuts, self._calls, self._cuts, self._stack = self._cuts, [], [], []
         watch = self._watch
+        if watch.precision is not None:
+            made_by = {call.node: row[2] or row[3] for call, row in zip(self._calls, rows) if call.node is not None}
+            watch.precision.graph_is_known(seen, made_by)
+        cuts, self._calls, self._cuts, self._stack = self._cuts, [], [], []
         reached = [watch.parameters.number(leaf) for leaf in leaves]
         window = watch.windows
 
@@ -210,8 +214,8 @@ class DeepWindow:
         cost, self._cost = self._cost + time.perf_counter() - began, 0.0
         watch.depth.paid(cost, watch.windows + 1, watch.period.seconds)
 
-    def spend(self, seconds: float) -> None:
-        """Book what others have done in this window at its cost."""
+    def also_cost(self, seconds: float) -> None:
+        """Others looked at what we showed them; it is booked with the next look."""
         self._cost += seconds
 
     def drop(self) -> None:
@@ -219,7 +223,7 @@ class DeepWindow:
         self._restore()
         self._calls, self._cuts, self._stack = [], [], []
 
-    def _walk(self, root: Any) -> Tuple[Set[int], List[Any], List[List[Any]]]:
+    def _walk(self, root: Any) -> Tuple[List[Any], List[Any], List[List[Any]]]:
         seen: Dict[int, Any] = {}
         leaves: List[Any] = []
         chain: List[List[Any]] = []
@@ -239,7 +243,7 @@ class DeepWindow:
             for following, _ in node.next_functions:
                 if following is not None:
                     queue.append((following, user))
-        return {node._sequence_nr() for node in seen.values()}, leaves, chain
+        return list(seen.values()), leaves, chain
 
     def _path(self, call: Call) -> str:
         record = self._watch.models.get(id(call.root))

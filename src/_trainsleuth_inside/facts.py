@@ -13,7 +13,7 @@ ROOM = 40 << 20  # bytes of a process; of a large world each process has less
 LEAST_ROOM = 1 << 20
 RANKS_WITH_FULL_ROOM = 4
 LAST_WORDS = frozenset({"crash", "exit", "probe_off", "stop"})
-DETAIL = frozenset({"params", "deep", "loss_call", "metric", "calls"})  # may be thinned; the curves may not
+DETAIL = frozenset({"params", "deep", "loss_call", "metric", "calls", "half_gradients", "half_params"})  # may be thinned; the curves may not
 
 
 def plain(value: Any) -> Any:

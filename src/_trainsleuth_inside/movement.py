@@ -20,8 +20,8 @@ class Snapshot:
         with torch.no_grad():
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
-                    if len(self._owned) < MOST_TENSORS and _plain(torch, parameter):
-                        self._owned.append((parameter, _sample(parameter).clone()))
+                    if len(self._owned) < MOST_TENSORS and plain(torch, parameter):
+                        self._owned.append((parameter, sample(parameter).clone()))
 
     def compare(self, record: OptimizerRecord) -> None:
         watch, torch = self._watch, self._watch.torch
@@ -29,7 +29,7 @@ class Snapshot:
         numbers: List[Any] = []
         with torch.no_grad():
             for parameter, before in self._owned:
-                now = _sample(parameter)
+                now = sample(parameter)
                 difference = now - before
                 scale = (parameter.numel() / max(1, now.numel())) ** 0.5
                 numbers += [_norm(parameter.grad), before.norm().float() * scale, difference.norm().float() * scale,
@@ -38,7 +38,7 @@ class Snapshot:
                              0 if parameter.grad is None else 1])  # fmt: skip
             held = {id(parameter) for parameter in watch.owned_parameters()}
             for parameter in watch.model_parameters():
-                if id(parameter) in held or len(rows) >= 2 * MOST_TENSORS or not _plain(torch, parameter):
+                if id(parameter) in held or len(rows) >= 2 * MOST_TENSORS or not plain(torch, parameter):
                     continue
                 moved = watch.parameters.moved(parameter)
                 numbers += [_norm(parameter.grad), None, None, None if moved is None else float(moved)]
@@ -87,7 +87,7 @@ def _norm(grad: Any) -> Optional[Any]:
     return grad.detach().norm().float()
 
 
-def _sample(parameter: Any) -> Any:
+def sample(parameter: Any) -> Any:
     weights = parameter.detach()
     flat = weights.as_strided((weights.numel(),), (1,)) if _dense(weights) else weights.flatten()
     stride = -(-flat.numel() // SAMPLE)
@@ -105,7 +105,7 @@ def _dense(weights: Any) -> bool:
     return True
 
 
-def _plain(torch: Any, parameter: Any) -> bool:
+def plain(torch: Any, parameter: Any) -> bool:
     """Tensors whose numbers can be read: no meta, lazy, quantised or sharded ones."""
     return (
         type(parameter) in (torch.Tensor, torch.nn.Parameter)

@@ -37,7 +37,7 @@ class Unchanged:
                 for name, tensor in (*given, *named)[:MOST_TENSORS]
                 if readable(tensor) and tensor.layout == torch.strided and tensor.numel() and not tensor.is_inference()
             ]
-        self._watch.deep_window.spend(time.perf_counter() - began)
+        self._watch.deep_window.also_cost(time.perf_counter() - began)
 
     def forget(self) -> None:
         self._known.clear()
@@ -68,7 +68,7 @@ class Unchanged:
                 watch.facts.once("silent_change", "silent_change", names=names[:8], at=at, window=window)
 
         read_all(watch, changed, arrived)
-        watch.deep_window.spend(time.perf_counter() - began)
+        watch.deep_window.also_cost(time.perf_counter() - began)
 
 
 def _leaves(root: Any) -> Set[int]:

@@ -17,12 +17,13 @@ from _trainsleuth_inside.places import Place
 class Backward:
     """One call of backward, as far as one must know whether its gradients were ever used."""
 
-    __slots__ = ("at", "fed_inputs", "used")
+    __slots__ = ("at", "fed_inputs", "scaler", "used")
 
     def __init__(self, at: Optional[Place]) -> None:
         self.at = at
         self.used = False
         self.fed_inputs = False
+        self.scaler: Any = None  # a reference to the scaler that multiplied the loss
 
 
 class OptimizerRecord:
@@ -108,6 +109,8 @@ class OptimizerRecord:
     def before_step(self) -> None:
         self.in_step = True
         grad = self._sentinel_grad()
+        if grad is not self._grad:
+            self._residue = False  # the program put another gradient in its place, as with copies of the weights in 32 bit
         if grad is not None and (self._was_replaced(grad) if self.pending else grad is not self._grad):
             self._row_surgery += 1
             for backward in (*self._dropped, *self._dropped_before, *self.pending):
@@ -121,6 +124,10 @@ class OptimizerRecord:
         grad = self._sentinel_grad()
         if grad is not None:
             self._know(grad)
+
+    def sample_gradient(self) -> Any:
+        """The gradient of one small parameter, which stands for all of them."""
+        return self._sentinel_grad()
 
     def step_skipped(self) -> None:
         """A scaler found Inf and skipped the step: the gradients were rejected, not lost by mistake."""

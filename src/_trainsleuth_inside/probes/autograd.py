@@ -44,6 +44,8 @@ def install(watch: Watch, probe: Probe) -> None:
         at = places.of_frame(sys._getframe(3))
         watch.beat.tick(BACKWARD)
         with watch.plainly():
+            if watch.precision is not None:
+                watch.precision.before_backward()
             for record in watch.optimizers.values():
                 record.before_backward()
             if watch.deep_window is not None:
@@ -64,6 +66,8 @@ def install(watch: Watch, probe: Probe) -> None:
                 record.after_backward(made)
                 if record.suspicious and not made.fed_inputs:
                     made.fed_inputs = _fed_its_inputs(torch, watch)
+            if watch.precision is not None:
+                watch.precision.after_backward(made, _single(torch, tensors))
             watch.backward_ended(at, watch.before_scaling(_loss(torch, tensors)))
 
     torch.autograd.backward = backward
@@ -178,5 +182,7 @@ def _remember_scaled_losses(watch: Watch) -> None:
     watch.before_scaling = before_scaling
 
 
-def remember_scaled(watch: Watch, loss: Any, scaled: Any) -> None:
+def remember_scaled(watch: Watch, scaler: Any, loss: Any, scaled: Any) -> None:
     watch.scaled = (weakref.ref(scaled), weakref.ref(loss))
+    if not watch.resting and scaled.grad_fn is not None:
+        watch.scaled_by = (weakref.ref(scaler), scaled.grad_fn._sequence_nr())

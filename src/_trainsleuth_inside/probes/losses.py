@@ -33,6 +33,7 @@ FUNCTIONS: Dict[str, Measure] = {
     "kl_div": value_numbers,
     "ctc_loss": ctc_numbers,
 }
+MOST_COMPUTED_AGAIN = 1 << 22  # numbers at a loss of 16 bit that is computed again in 32 bit
 SETTINGS = ("reduction", "label_smoothing", "ignore_index", "blank", "zero_infinity")
 
 
@@ -92,6 +93,8 @@ def install(watch: Watch, probe: Probe) -> None:
             guess = best_guess(torch, name, given)
             if guess is not None:
                 numbers["guess"] = originals[name](guess, given["target"].to(guess.dtype), reduction="mean")
+            if result.dtype in (torch.float16, torch.bfloat16) and inputs.numel() <= MOST_COMPUTED_AGAIN:
+                numbers["in_full"] = in_full(name, given, inputs.device.type)
         numbers["value"] = result.detach() if result.numel() == 1 else result.detach().float().mean()
         names = list(numbers)
         window = watch.windows + 1
@@ -109,6 +112,13 @@ def install(watch: Watch, probe: Probe) -> None:
             watch.facts.write("loss_call", **fact, numbers=found, histogram=histogram)
 
         read_all(watch, [numbers[key] for key in names], arrived)
+
+    def in_full(name: str, given: Dict[str, Any], device: str) -> Any:
+        """What the same loss of the same values is in 32 bit."""
+        wider = {key: value.float() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+                 for key, value in given.items()}  # fmt: skip
+        with torch.autocast(device, enabled=False):
+            return originals[name](**wider).float().mean()
 
     signatures = {}
     originals = {}

@@ -116,6 +116,8 @@ def install(watch: Watch, probe: Probe) -> None:
         record = watch.record_of(optimizer) or register(optimizer, None)
         with watch.plainly():
             record.before_step()
+            if watch.precision is not None:
+                watch.precision.before_step(record)
             if record.sampling and not watch.late.busy():
                 began = time.perf_counter()
                 snapshots[id(optimizer)] = Snapshot(watch, optimizer)
@@ -135,6 +137,8 @@ def install(watch: Watch, probe: Probe) -> None:
                 began = time.perf_counter()
                 if not watch.late.busy():
                     snapshot.compare(record)
+                    if watch.precision is not None:
+                        watch.precision.after_look(record, optimizer)
                 cost = record.cost + watch.loss_cost + time.perf_counter() - began
                 watch.numbers.paid(cost, record.windows, watch.period.seconds)
                 watch.loss_cost = 0.0

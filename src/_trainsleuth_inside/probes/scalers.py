@@ -6,6 +6,7 @@ from typing import Any
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.movement import read_all
 from _trainsleuth_inside.probes.autograd import remember_scaled
 from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
@@ -25,33 +26,44 @@ def install(watch: Watch, probe: Probe) -> None:
     def made(scaler: Any) -> None:
         if scaler.is_enabled():
             watch.facts.write("scaler", at=places.caller(2), scale=float(scaler._init_scale), device=str(scaler._device))
+        else:
+            watch.facts.write("scaler_off", at=places.caller(2), device=str(scaler._device))
 
     base.__init__ = __init__
 
     @stands_for(scale)
     def scale_watched(self: Any, outputs: Any) -> Any:
         result = scale(self, outputs)
-        scaled(outputs, result)
+        scaled(self, outputs, result)
         return result
 
     @probe.guard
-    def scaled(outputs: Any, result: Any) -> None:
+    def scaled(scaler: Any, outputs: Any, result: Any) -> None:
         if isinstance(outputs, torch.Tensor) and result is not outputs:
-            remember_scaled(watch, outputs, result)
+            remember_scaled(watch, scaler, outputs, result)
 
     base.scale = scale_watched
 
     @stands_for(step)
     def step_watched(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        steps = steps_of(optimizer)
-        result = step(self, optimizer, *args, **kwargs)
+        steps = steps_of(self, optimizer)
+        watch.in_scaler_step = True
+        try:
+            result = step(self, optimizer, *args, **kwargs)
+        finally:
+            watch.in_scaler_step = False
         stepped(self, optimizer, steps)
         return result
 
     @probe.guard
-    def steps_of(optimizer: Any) -> Any:
+    def steps_of(scaler: Any, optimizer: Any) -> Any:
         record = watch.record_of(optimizer)
-        return None if record is None else record.steps
+        if record is None:
+            return None
+        if record.sampling and not watch.resting and scaler.is_enabled() and not watch.late.busy():
+            window = record.windows + 1
+            read_all(watch, [scaler._scale], lambda values: watch.facts.write("scale", opt=record.name, window=window, scale=values[0]))
+        return record.steps
 
     @probe.guard
     def stepped(scaler: Any, optimizer: Any, steps: Any) -> None:

@@ -67,6 +67,23 @@ class Parameter:
 
 
 @dataclass
+class HalfParameter:
+    """A parameter of 16 bit that an optimizer steps, in the latest look."""
+
+    number: int
+    optimizer: str
+    group: int
+    dtype: str
+    state: str | None  # the type of its second moment
+    window: int
+    looks: int
+    changed: float  # share of its numbers that differ from the first look
+    median: float | None  # of the sizes of its numbers
+    squares_lost: float  # most that was ever seen: share of numbers with a gradient whose second moment is zero
+    not_finite: float
+
+
+@dataclass
 class Optimizer:
     id: str
     kind: str
@@ -179,7 +196,15 @@ class ProcessChart:
     loaders: dict[str, Loader] = field(default_factory=dict)
     schedulers: dict[str, Scheduler] = field(default_factory=dict)
     scalers: list[Fact] = field(default_factory=list)
+    scalers_off: list[Fact] = field(default_factory=list)  # made, and switched off
+    scales: list[tuple[int, float]] = field(default_factory=list)  # window, and the scale in it
     skips: list[Fact] = field(default_factory=list)
+    clips: list[Fact] = field(default_factory=list)  # of gradients that were still scaled
+    scaled_steps: list[Fact] = field(default_factory=list)  # steps with gradients that no scaler has unscaled
+    half_gradients: list[Fact] = field(default_factory=list)  # backwards in which gradients of 16 bit were looked at
+    half_parameters: dict[int, HalfParameter] = field(default_factory=dict)
+    half_losses: list[Fact] = field(default_factory=list)  # losses of 16 bit that were back-propagated
+    autocast_backwards: list[Fact] = field(default_factory=list)
     metrics: dict[str, Curve] = field(default_factory=dict)
     metric_places: dict[str, Place | None] = field(default_factory=dict)
     weights_loaded: list[Fact] = field(default_factory=list)
@@ -436,6 +461,36 @@ class ProcessChart:
     def _scaler(self, fact: Fact) -> None:
         keep(self.scalers, fact, 16)
 
+    def _scaler_off(self, fact: Fact) -> None:
+        keep(self.scalers_off, fact, 16)
+
+    def _scale(self, fact: Fact) -> None:
+        if isinstance(fact["scale"], (int, float)):
+            keep(self.scales, (int(fact["window"]), float(fact["scale"])))
+
+    def _clip(self, fact: Fact) -> None:
+        keep(self.clips, fact, 64)
+
+    def _scaled_step(self, fact: Fact) -> None:
+        keep(self.scaled_steps, fact, 64)
+
+    def _half_gradients(self, fact: Fact) -> None:
+        keep(self.half_gradients, fact, 64)
+
+    def _half_params(self, fact: Fact) -> None:
+        for number, dtype, state, group, changed, median, lost, not_finite in fact["rows"]:
+            known = self.half_parameters.get(number)
+            self.half_parameters[number] = HalfParameter(
+                number, fact["opt"], group, dtype, state, fact["window"], known.looks + 1 if known else 1, changed, median,
+                max(lost or 0.0, known.squares_lost if known else 0.0), not_finite,
+            )  # fmt: skip
+
+    def _half_loss(self, fact: Fact) -> None:
+        keep(self.half_losses, fact, 16)
+
+    def _autocast_backward(self, fact: Fact) -> None:
+        keep(self.autocast_backwards, fact, 16)
+
     def _step_skipped(self, fact: Fact) -> None:
         keep(self.skips, fact, 64)
 
@@ -523,6 +578,8 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
         "collective", "ddp", "chance", "examined", "bad_weights", "silent_change", "function",
         "checkpoint_random", "quit",
+        "collective", "ddp", "scaler_off", "scale", "clip", "scaled_step", "half_gradients", "half_params", "half_loss",
+        "autocast_backward",
     )
 }  # fmt: skip
 _HANDLERS["knob_idle"] = _HANDLERS["knob_failed"] = _HANDLERS["knob"]

@@ -68,6 +68,15 @@ def _draws(node: ast.AST) -> bool:
     )
 
 
+def _made_half(node: ast.AST) -> bool:
+    """`.half()`, `.bfloat16()`, or a call other than autocast that is given a type of 16 bit."""
+    if not isinstance(node, ast.Call) or _called(node, "autocast"):
+        return False
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    named = any(_attribute(value, "float16", "bfloat16", "half") for value in given)
+    return named or (not given and _attribute(node.func, "half", "bfloat16"))
+
+
 SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "step": ("the step stands here", (_bare_step, lambda node: _called(node, "step"))),
     "clear": ("clears gradients that no step has used", (_clears,)),
@@ -79,9 +88,10 @@ SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "no_grad": ("gradients are off here", (_no_grad,)),
     "frozen": ("made frozen", (lambda node: _requires_grad(node, False),)),
     "random": ("draws a random number", (_draws,)),
+    "half": ("made 16 bit here", (_made_half,)),
     "tensor-attribute": ("a plain tensor", (lambda node: _requires_grad(node, True),)),
 }
-IN_THE_FUNCTION = ("step", "clear", "difference", "no_grad", "random")
+IN_THE_FUNCTION = ("step", "clear", "difference", "no_grad", "random", "half")
 
 
 def closer(look_for: str, places: Sequence[Place]) -> tuple[Place, str] | None:
@@ -93,7 +103,7 @@ def closer(look_for: str, places: Sequence[Place]) -> tuple[Place, str] | None:
             if tree is None:
                 continue
             scopes: list[ast.AST] = [scope for scope in [_enclosing(tree, near.line)] if scope is not None]
-            if look_for not in IN_THE_FUNCTION or not scopes or look_for in ("step", "difference", "clear"):
+            if look_for not in IN_THE_FUNCTION or not scopes or look_for in ("step", "difference", "clear", "half"):
                 scopes.append(tree)
             for scope in scopes:
                 found = sorted({node.lineno for node in ast.walk(scope) if match(node) and hasattr(node, "lineno")})

@@ -21,7 +21,8 @@ from trainsleuth.rules.wording import number
 
 @cause_rule(
     "stall/scaler-skips-steps", explains=("stall/flat-loss", "stall/uniform-predictions", "nan/loss-not-finite"),
-    masks=("stall/params-frozen", "stall/inputs-and-targets-misaligned", "stall/optimizer-never-steps"),
+    masks=("stall/params-frozen", "stall/inputs-and-targets-misaligned", "stall/optimizer-never-steps", "precision/scale-collapsed",
+           "precision/gradient-underflow"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     for optimizer in chart.optimizers.values():
