@@ -11,7 +11,7 @@ import weakref
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from _trainsleuth_inside.aside import readable
-from _trainsleuth_inside.movement import _sample, read_all
+from _trainsleuth_inside.movement import read_all, sample
 from _trainsleuth_inside.places import Place
 
 MOST_TENSORS = 500
@@ -33,7 +33,7 @@ class Unchanged:
         named = [(name, parameter) for name, parameter in module.named_parameters() if parameter.requires_grad]
         with torch.no_grad():
             self._known[id(module)] = [
-                (name, weakref.ref(tensor), tensor._version, _sample(tensor).clone())
+                (name, weakref.ref(tensor), tensor._version, sample(tensor).clone())
                 for name, tensor in (*given, *named)[:MOST_TENSORS]
                 if readable(tensor) and tensor.layout == torch.strided and tensor.numel() and not tensor.is_inference()
             ]
@@ -52,7 +52,7 @@ class Unchanged:
                 for name, reference, version, before in rows:
                     tensor = reference()
                     if tensor is not None and tensor._version == version:
-                        now = _sample(tensor)
+                        now = sample(tensor)
                         if now.shape == before.shape:
                             found.append((name, tensor))
                             changed.append(((now != before) & ((now == now) | (before == before))).any().float())
