@@ -23,7 +23,8 @@ from trainsleuth.supervise.stacks import is_fetching, sample_of, take
 
 FLOOR = 10.0
 MOST = 1800.0
-WEAK = 6.0  # weak signs of life are believed for so many times the patience
+WEAK = 6.0  # weak signs of life are believed for so many times the patience that was learnt
+WEAK_SECONDS = 9.0  # and for so long beyond one that the user has set
 ASLEEP = 5.0  # seconds between two looks that mean that we, or the machine, did not run
 MOST_STACKS = 24
 VARIABLES = ("OMP_", "MKL_", "KMP_", "GOMP_", "NCCL_", "GLOO_", "TORCH_", "TF_", "CUDA_VISIBLE_DEVICES", "LD_PRELOAD")
@@ -60,6 +61,10 @@ class StandstillWatch:
     @property
     def patience(self) -> float:
         return self._fixed if self._fixed is not None else min(MOST, max(FLOOR, 2 * self._longest))
+
+    @property
+    def _weak_until(self) -> float:
+        return self._fixed + WEAK_SECONDS if self._fixed is not None else WEAK * self.patience
 
     def pids(self) -> list[int]:
         known = [beat.pid for beat in read_beats(self._beats) if is_alive(beat.pid)]
@@ -101,7 +106,7 @@ class StandstillWatch:
         self._looked = time.monotonic()
         if self._stop.is_set() or (self._progressed() and self._note_progress()):
             return None
-        if found.life == "strong" or (found.life == "weak" and quiet < WEAK * self.patience):
+        if found.life == "strong" or (found.life == "weak" and quiet < self._weak_until):
             if found.life == "strong":
                 self._note_progress()
             return None
