@@ -203,6 +203,7 @@ class ProcessChart:
     ended: bool = False
     stopped: bool = False
     params_facts: int = 0
+    window_times: list[tuple[int, float]] = field(default_factory=list)  # windows of an optimizer so far, when that was written
 
     def absorb(self, fact: Fact) -> None:
         """Reduce one fact; one that is not understood, or not whole, changes nothing."""
@@ -313,6 +314,8 @@ class ProcessChart:
     def _windows(self, fact: Fact) -> None:
         optimizer = self.optimizers[fact["opt"]]
         optimizer.windows = max(optimizer.windows, fact["to"])
+        if optimizer is self.main_optimizer():
+            keep(self.window_times, (int(fact["to"]), float(fact["t"])))
         for key in ("watched", "backwards", "delivered", "discarded", "stale", "skipped", "surgery"):
             setattr(optimizer, key, getattr(optimizer, key) + fact[key])
         keep(
@@ -481,4 +484,4 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "collective", "ddp",
     )
 }  # fmt: skip
-_HANDLERS["knob_idle"] = _HANDLERS["knob_failed"] = _HANDLERS["knob"]
+_HANDLERS["knob_idle"] = _HANDLERS["knob_failed"] = _HANDLERS["knob_acted"] = _HANDLERS["knob"]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def follow(console: Any, events: Iterable[Event]) -> Iterator[Event]:
     """Pass events on, and print what a person wants to know of them."""
-    from trainsleuth.trials.settle import Begun, Done, Unsettled
+    from trainsleuth.trials.settle import Begun, Done, Note, Unsettled
 
     status = console.status("") if console.is_terminal else None
     try:
@@ -23,6 +23,8 @@ def follow(console: Any, events: Iterable[Event]) -> Iterator[Event]:
                 if status is not None:
                     status.stop()
                 console.print(_line(event), soft_wrap=True, markup=False)
+            elif isinstance(event, Note):
+                console.print(event.text, soft_wrap=True, markup=False)
             elif isinstance(event, Unsettled):
                 console.print(f"{event.finding}  {event.rule}: {event.why}", soft_wrap=True, markup=False)
             yield event
