@@ -110,8 +110,9 @@ def trial_line(label: str, outcome: Outcome, rule: str, mark: str = "") -> str:
         loss = f"{outcome.kind}: {outcome.why}" if outcome.why else outcome.kind
         return f"{label:<14} {loss}"
     if rule.startswith(("hang/", "ranks/")):
-        pace = f", {1000 * outcome.pace:.0f} ms a step" if outcome.pace else ""
+        pace = f", {1000 * outcome.pace:.0f} ms each" if outcome.pace else ""
         loss = f"{outcome.why or outcome.kind}{pace}"
+        return f"{label:<17} {loss:<33} {mechanism_words(rule, outcome):<23} {mark}".rstrip()
     return f"{label:<14} {loss:<24} {mechanism_words(rule, outcome):<31} {mark}".rstrip()
 
 

@@ -26,7 +26,8 @@ FEWEST_WINDOWS = 20
 LEAST_SECONDS = 2.0
 BEYOND = 1.25  # a trial goes so much further than the step at which the run was known to be sick
 START_UP = 5.0  # seconds until a program's first step, where the case does not tell
-HANG_AFTER = (5.0, 30.0)
+HANG_AFTER = (2.0, 20.0)
+PAST_HANG = 20  # windows that a trial goes on beyond the place where the run stood still
 MEMORY_SHARE = 0.8  # of what is free, for all trials that run side by side
 
 
@@ -128,10 +129,15 @@ class Bench:
         return (times[-1][1] - times[0][1]) / (times[-1][0] - times[0][0])
 
     def hang_after(self) -> float:
-        """How long a trial may show no sign of life: twice what the run took to come to its standstill, within limits."""
+        """How long a trial may show no sign of life: half of what the run took to come to its standstill, within limits."""
         still = self.chart.standstill()
         took = 0.0 if still is None else still.since - float(self.case.about.get("started") or still.since)
-        return max(HANG_AFTER[0], min(2 * took, HANG_AFTER[1]))
+        return round(max(HANG_AFTER[0], min(0.5 * took, HANG_AFTER[1])), 1)
+
+    def stood_at(self) -> int:
+        """The windows that were made when the run stood still."""
+        still = self.chart.standstill()
+        return max((process.windows for process in still.processes), default=0) if still is not None else 0
 
     def trial(self, role: trial.Role, label: str, settings: Sequence[Setting] = (), *, files: Mapping[Path, bytes] | None = None,
               watched: Sequence[Path] = (), standing: bool = False) -> Trial:  # fmt: skip
@@ -140,6 +146,10 @@ class Bench:
         sources = trial.digest(self.case.cwd, self.case.folder, [*script, *watched])
         main = max(self.chart.training(), key=lambda each: each.backwards, default=ProcessChart())
         each_window = -(-main.backwards // main.windows) if main.windows else 1
+        if standing and not self._asked:
+            past = self.stood_at()
+            return Trial(role, label, tuple(settings), past + PAST_HANG, sources, files or {}, 2 * (past + PAST_HANG) * each_window,
+                         self.hang_after(), past)  # fmt: skip
         return Trial(role, label, tuple(settings), self.windows, sources, files or {}, 2 * self.windows * each_window,
                      self.hang_after() if standing else 0.0)  # fmt: skip
 

@@ -112,8 +112,10 @@ def _kind(trial: Trial, chart: ProcessChart, charts: Sequence[ProcessChart], end
         return "crash", "it used more memory than a trial may"
     if any(fact.get("done") for each in charts for fact in each.knobs):
         return "healthy", "this part returns"
+    if trial.hang_after and ended.kind == "time" and chart.windows <= trial.past:
+        return "not applicable", "the time was over before it had got past the place where the run stood still"
     if trial.hang_after:
-        return "healthy", f"it went on for {chart.windows} steps"
+        return "healthy", f"went on for {chart.windows} steps" if chart.windows else "went on to its end"
     if main is None:
         if ended.kind == "time":
             return "hang", f"no training step within {ended.seconds:.0f} s"
@@ -230,7 +232,7 @@ WORDS = {
     "stall/params-frozen": "{:.0%} of the weights move",
     "stall/accumulated-gradients-discarded": "{:.1f} lost micro-batches a step",
     "mode/eval-during-training": "{:.0f} modules in eval mode",
-    "hang/openmp-thread-limit": "{:.0f} threads beyond the limit",
+    "hang/openmp-thread-limit": "{:.0f} threads beyond limit",
     "hang/openmp-after-fork": "{:.0f} forks with threads",
     "hang/fork-with-live-threads": "{:.0f} forks with threads",
     "hang/dataloader-worker": "{:.0f} loader workers",
@@ -258,8 +260,7 @@ def mechanism_words(rule: str, outcome: Outcome) -> str:
     if value is not None:
         return mechanism_text(rule, value)
     there = has(rule, outcome)
-    name = rule.partition("/")[2].replace("-", " ")
-    return name if there else f"no {name}" if there is False else ""
+    return "fault seen" if there else "fault gone" if there is False else ""
 
 
 def mechanism_gone(rule: str, control: float, other: float) -> bool:

@@ -111,7 +111,8 @@ class Experiment:
     def _trial(self, settings: Sequence[Setting], seed: int | None) -> Trial:
         placebo = [] if seed is None else [Setting("seed", {"offset": seed})]
         role: Role = "knob" if settings else "placebo" if placebo else "control"
-        label = f"{self.label}{', other seed' if placebo else ''}" if settings else "other seed" if placebo else "control"
+        again = f" {SEEDS.index(seed) + 2}" if seed is not None else ""
+        label = f"{self.label}{again}" if settings else "other seed" if placebo else "control"
         return self.bench.trial(role, label, [*settings, *placebo], watched=self._files, standing=self.symptom == "hang")
 
     def control(self, seed: int | None = None) -> Trial:
@@ -143,19 +144,19 @@ class Experiment:
     def pairs(self) -> int:
         return sum(1 for seed in SEEDS if self.control(seed).key in self.got)
 
-    def verdict(self, rule: str | None, name: str = "") -> Verdict:
+    def verdict(self, rule: str | None, name: str = "", once: bool = False) -> Verdict:
         placebos = [self.known(one) for seed in SEEDS if (one := self.control(seed)).key in self.got]
         repeats = [self.known(one) for seed in SEEDS if (one := self.turned(seed)).key in self.got]
         control, turned = self.known(self.control()), self.known(self.turned())
         if name or rule is None:
-            return judge_suspicion(name, rule, control, turned, placebos, repeats, self.symptom)
+            return judge_suspicion(name, rule, control, turned, placebos, repeats, self.symptom, once)
         return judge(rule, control, turned, placebos, repeats, self.symptom)
 
 
-def _decide(experiment: Experiment, rule: str | None, name: str = "") -> Iterator[Event | Verdict]:
+def _decide(experiment: Experiment, rule: str | None, name: str = "", once: bool = False) -> Iterator[Event | Verdict]:
     """Run until the verdict stands, or no further run would change it; its last word is the verdict."""
     yield from experiment.first()
-    verdict = experiment.verdict(rule, name)
+    verdict = experiment.verdict(rule, name, once)
     while verdict.more:
         before = len(verdict.trials)
         try:
@@ -202,14 +203,14 @@ ORDER = ("confirmed", "refuted", "workaround", "inconclusive", "not applicable")
 def _try_others(bench: Bench, finding: Suspected, knobs: Sequence[Knob], share: int) -> Iterator[Event]:
     """What else makes the symptom go away: each knob once. For a hang whose cause is known, that is the table of its cures."""
     for knob in knobs:
-        yield from _one_suspicion(bench, finding, knob, share)
+        yield from _one_suspicion(bench, finding, knob, share, once=True)
 
 
-def _one_suspicion(bench: Bench, finding: Suspected, knob: Knob, share: int = 1) -> Iterator[Event]:
+def _one_suspicion(bench: Bench, finding: Suspected, knob: Knob, share: int = 1, once: bool = False) -> Iterator[Event]:
     rule = rule_named(finding.rule)
     cause = finding.rule if rule is not None and rule.kind == "cause" else None
     experiment = Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share)
-    for event in _decide(experiment, cause, f"knob/{knob.name}"):
+    for event in _decide(experiment, cause, f"knob/{knob.name}", once):
         if isinstance(event, Verdict):
             yield Settled(finding.id, event, knob.changes)
         else:

@@ -43,13 +43,14 @@ class Trial:
     files: Mapping[Path, bytes] = field(default_factory=dict)  # changed inside the sandbox only
     backwards: int = 0  # where the program may never step: the end comes after so many backwards at the latest
     hang_after: float = 0.0  # seconds without a sign of life after which it is looked at from outside; 0: it is not
+    past: int = 0  # windows that the run had made when it stood still: a trial must get further
 
     @property
     def key(self) -> str:
         changed = {str(path): hashlib.sha256(content).hexdigest() for path, content in self.files.items()}
         role = "run" if self.role in ("control", "knob", "placebo") else self.role
         about = [role, [asdict(setting) for setting in self.settings], self.windows, self.sources, changed, self.backwards,
-                 self.hang_after]  # fmt: skip
+                 self.hang_after, self.past]  # fmt: skip
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
 
 

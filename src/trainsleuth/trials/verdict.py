@@ -69,10 +69,13 @@ def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], r
 
 
 def judge_suspicion(name: str, rule: str | None, control: Known, turned: Known, placebos: Sequence[Known],
-                    repeats: Sequence[Known] = (), symptom: Symptom = "loss") -> Verdict:  # fmt: skip
-    """The verdict on a suspicion that the user has: is it this knob? `rule` is the mechanism that the case knows of, if any."""
+                    repeats: Sequence[Known] = (), symptom: Symptom = "loss", once: bool = False) -> Verdict:  # fmt: skip
+    """The verdict on a suspicion: is it this knob? `rule` is the mechanism that the case knows of, if any.
+
+    `once`: the knob is one of several ways out and is not repeated; then it can only be called a workaround.
+    """
     runs = Runs(control.outcome, turned.outcome, tuple(p.outcome for p in placebos), tuple(r.outcome for r in repeats))
-    status, why, more = _unfit(runs, symptom) or _suspected(rule, runs, symptom_of(symptom, runs.control))
+    status, why, more = _unfit(runs, symptom) or _suspected(rule, runs, symptom_of(symptom, runs.control), once)
     return Verdict(name, status, why, (control, turned, *placebos, *repeats), more)
 
 
@@ -125,8 +128,12 @@ def _judge(rule: str, runs: Runs, symptom: Symptom) -> Judged:
     return "inconclusive", f"the mechanism is real and was removed, but {why}", _leans(runs) and not runs.exhausted
 
 
-def _suspected(rule: str | None, runs: Runs, symptom: Symptom) -> Judged:
+def _suspected(rule: str | None, runs: Runs, symptom: Symptom, once: bool = False) -> Judged:
     flipped, sure, words = _flips(runs, symptom)
+    if flipped and once:
+        gone = rule is not None and removed(rule, runs.control, runs.turned)
+        left = "" if rule is None else f"; {_name(rule)} is {'gone with it' if gone else 'as before'}"
+        return "workaround", f"with the knob {words}{left}", False
     if flipped and not sure:
         return "inconclusive", f"with the knob {words}; too few runs to rule out chance", not runs.exhausted
     if flipped and rule is not None and removed(rule, runs.control, runs.turned):
