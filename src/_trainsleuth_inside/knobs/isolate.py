@@ -54,7 +54,8 @@ def turn(watch: Any, first: str = "", last: str = "", at: int = 0) -> None:
         if path == first:
             args, kwargs = cut(args), {name: cut(value) for name, value in kwargs.items()}
         say(entered=path)
-        state["began"] = state["began"] or time.perf_counter()
+        if path == first or not state["began"]:
+            state["began"] = time.perf_counter()
         output = call(self, *args, **kwargs)
         say(left=path)
         if path == last:

@@ -100,6 +100,8 @@ _ALL = (
          "classes per batch", ("data/not-shuffled",)),
     Knob("normalise-inputs", "normalised", "what a model is called with has mean 0 and spread 1",
          "size of what the first layer receives", ("data/not-normalised",), (*STALLS, "nan/loss-not-finite")),
+    Knob("inputs-turned-round", "inputs swapped", "each sample gets the input of another one, while its target stays",
+         "the dependence of the output on the input", ("stall/input-ignored",)),
     Knob("overfit-one-batch", "one batch", "every training step sees the first batch again",
          "the pairing of inputs and targets", ("stall/inputs-and-targets-misaligned",)),
     Knob("bad-sample-dropped", "finite inputs", "numbers that are not finite do not enter the model",

@@ -16,6 +16,8 @@ from trainsleuth.trials.trial import Known, Learning, Outcome
 
 Status = Literal["confirmed", "refuted", "workaround", "inconclusive", "not applicable"]
 Symptom = Literal["loss", "nan", "hang", "crash"]
+PROVED_BY_NO_CHANGE = ("stall/input-ignored",)
+NO_CHANGE = 0.03  # of the noise from step to step
 LEAST_GAIN = 0.05  # of the control's loss at its end
 BROKEN: dict[str, tuple[str, str]] = {  # in a run that has it, in one that has not
     "hang": ("stands still", "goes on"),
@@ -106,6 +108,8 @@ def _same_end(control: Outcome, turned: Outcome) -> bool:
 def _judge(rule: str, runs: Runs, symptom: Symptom) -> Judged:
     if has(rule, runs.control) is not True:
         return "inconclusive", "the control did not show the suspected mechanism again", False
+    if rule in PROVED_BY_NO_CHANGE:
+        return _changes_nothing(runs)
     gone = removed(rule, runs.control, runs.turned)
     if any(_strayed(rule, runs.control, placebo) for placebo in runs.placebos if placebo.kind != "not applicable"):
         return "inconclusive", "another seed alone already removes the mechanism", False
@@ -126,6 +130,21 @@ def _judge(rule: str, runs: Runs, symptom: Symptom) -> Judged:
         return "refuted", "the mechanism is real and was removed, yet the loss stays where it is: this is not why", False
     why = _no_gain(rule, runs.control, runs.turned, runs.placebos)
     return "inconclusive", f"the mechanism is real and was removed, but {why}", _leans(runs) and not runs.exhausted
+
+
+def _changes_nothing(runs: Runs) -> Judged:
+    """For a suspicion that something does not matter: it is exchanged, and the losses must stay the same, far within their noise."""
+    own = {to: mean for to, mean in runs.control.curve}
+    apart = [abs(own[to] - mean) for to, mean in runs.turned.curve if to in own]
+    before = learning(runs.control.curve)
+    if len(apart) < 10 or before is None:
+        return "inconclusive", "there are too few steps to compare", False
+    far = sum(apart) / len(apart)
+    noise = before.last_error * max(2, min(40, len(runs.control.curve) // 5)) ** 0.5
+    size = max(abs(before.first), abs(before.last))
+    if far <= max(NO_CHANGE * noise, 1e-6 * size):
+        return "confirmed", f"exchanging it changes the loss by {far:.2g} a step, which has a noise of {noise:.2g}", False
+    return "refuted", f"exchanging it changes the loss by {far:.2g} a step, which has a noise of {noise:.2g}: it does matter", False
 
 
 def _suspected(rule: str | None, runs: Runs, symptom: Symptom, once: bool = False) -> Judged:
