@@ -51,7 +51,7 @@ def begin() -> None:
     _writers[:] = [facts, beat]
     facts.write("started", at=time.time())
 
-    from _trainsleuth_inside import dump_on_signal
+    from _trainsleuth_inside import dump_on_signal, knobs
     from _trainsleuth_inside.probes import crash, forking
 
     crash.install(facts)
@@ -91,6 +91,7 @@ def begin() -> None:
         _end_in_forked_children_too(ended)
 
     import_hooks.after_import("torch", torch_arrived)
+    knobs.set_at_the_start(facts)
 
 
 def _end_in_forked_children_too(ended: Any) -> None:

@@ -241,6 +241,7 @@ class ProcessChart:
     bad_parameters: list[str] = field(default_factory=list)  # their gradient or weight was seen not to be finite
     _losses_written_at: int = 0
     _looked_at: int = 0
+    window_times: list[tuple[int, float]] = field(default_factory=list)  # windows of an optimizer so far, when that was written
 
     def absorb(self, fact: Fact) -> None:
         """Reduce one fact; one that is not understood, or not whole, changes nothing."""
@@ -352,6 +353,8 @@ class ProcessChart:
     def _windows(self, fact: Fact) -> None:
         optimizer = self.optimizers[fact["opt"]]
         optimizer.windows = max(optimizer.windows, fact["to"])
+        if optimizer is self.main_optimizer():
+            keep(self.window_times, (int(fact["to"]), float(fact["t"])))
         for key in ("watched", "backwards", "delivered", "discarded", "stale", "skipped", "surgery"):
             setattr(optimizer, key, getattr(optimizer, key) + fact[key])
         keep(
@@ -577,9 +580,8 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
         "collective", "ddp", "chance", "examined", "bad_weights", "silent_change", "function",
-        "checkpoint_random", "quit",
-        "collective", "ddp", "scaler_off", "scale", "clip", "scaled_step", "half_gradients", "half_params", "half_loss",
+        "checkpoint_random", "quit", "scaler_off", "scale", "clip", "scaled_step", "half_gradients", "half_params", "half_loss",
         "autocast_backward",
     )
 }  # fmt: skip
-_HANDLERS["knob_idle"] = _HANDLERS["knob_failed"] = _HANDLERS["knob"]
+_HANDLERS["knob_idle"] = _HANDLERS["knob_failed"] = _HANDLERS["knob_acted"] = _HANDLERS["knob"]

@@ -14,6 +14,7 @@ COMMANDS = {
     "attach": "what a running process is doing, and why it does not go on",
     "diagnose": "judge a case again, or a case that was cut short",
     "prove": "confirm or refute the suspected causes of a case by trials",
+    "knobs": "what trials can change in a program",
     "fix": "the diff that cures a finding; --apply, --verify",
     "report": "print a case: terminal, Markdown or JSON",
     "explain": "the page of a rule",

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 def follow(console: Any, events: Iterable[Event]) -> Iterator[Event]:
     """Pass events on, and print what a person wants to know of them."""
-    from trainsleuth.trials.settle import Begun, Done, Unsettled
+    from trainsleuth.trials.settle import Begun, Done, Note, Unsettled
 
     status = console.status("") if console.is_terminal else None
+    shown: set[str] = set()
     try:
         for event in events:
             if isinstance(event, Begun) and status is not None:
@@ -22,7 +23,11 @@ def follow(console: Any, events: Iterable[Event]) -> Iterator[Event]:
             elif isinstance(event, Done):
                 if status is not None:
                     status.stop()
-                console.print(_line(event), soft_wrap=True, markup=False)
+                if event.known.id not in shown:
+                    console.print(_line(event), soft_wrap=True, markup=False)
+                shown.add(event.known.id)
+            elif isinstance(event, Note):
+                console.print(event.text, soft_wrap=True, markup=False)
             elif isinstance(event, Unsettled):
                 console.print(f"{event.finding}  {event.rule}: {event.why}", soft_wrap=True, markup=False)
             yield event

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trainsleuth.cli.output import console_on, stop, write_report_file
+
+if TYPE_CHECKING:
+    from trainsleuth.case import Case
+    from trainsleuth.rules.kinds import Finding
+    from trainsleuth.trials.bench import Bench
+    from trainsleuth.trials.knobs import Knob
 
 
 @click.command("prove")
@@ -15,45 +22,95 @@ from trainsleuth.cli.output import console_on, stop, write_report_file
 @click.argument("finding", required=False)
 @click.option("--budget", default="5m", show_default=True, help="Stop after this time (90s, 5m, 1h); what is known is kept.")
 @click.option("--windows", type=click.IntRange(5, 100_000), help="Steps per trial; by default as the run had, at most 200.")
+@click.option("--suspect", "suspects", multiple=True, metavar="KNOB", help="Test this knob against the symptom; see `trainsleuth knobs`.")
+@click.option("--knob", "own_knobs", multiple=True, metavar="NAME=CHANGE",
+              help="Test a knob of your own: NAME=--lr=0.1, NAME=optim.lr=0.1, NAME=ENV:VARIABLE=value.")  # fmt: skip
+@click.option("--isolate", is_flag=True, help="For a hang or a crash: which part of the model, alone, already fails.")
 @click.option("--json", "json_file", help="Write the report to this file (- for standard output).")
 @click.option("--unsafe", is_flag=True, help="Run in a copy of the working folder, without a sandbox; writes elsewhere are real.")
-def command(case: str, finding: str | None, budget: str, windows: int | None, json_file: str | None, unsafe: bool) -> None:
+def command(
+    case: str, finding: str | None, budget: str, windows: int | None, suspects: tuple[str, ...], own_knobs: tuple[str, ...],
+    isolate: bool, json_file: str | None, unsafe: bool,
+) -> None:  # fmt: skip
     """Run the experiments that settle a finding's causes.
 
     The program runs again in a sandbox: as it is, with one knob turned, and with a placebo. Nothing it writes reaches your files.
     """
-    from trainsleuth.case.folder import open_case, write_json
+    from trainsleuth.case.folder import open_case
     from trainsleuth.cli.choosing import bench_for, chosen
-    from trainsleuth.cli.progress import follow
-    from trainsleuth.report.proof import add_verdict, findings_of
+    from trainsleuth.report.proof import findings_of
     from trainsleuth.report.stored import load_report
     from trainsleuth.report.terminal import show_summary
     from trainsleuth.trials import settle
-    from trainsleuth.trials.knobs import knob_for
     from trainsleuth.trials.sandbox import SandboxError
 
     opened = open_case(case)
     report: dict[str, Any] = load_report(opened)
-    wanted = chosen(findings_of(report, opened.cwd), finding, lambda found: knob_for(found.rule) is not None)
+    knobs = _knobs(suspects, own_knobs)
+    if knobs or isolate:
+        wanted = chosen(findings_of(report, opened.cwd), finding, lambda found: True)[:1]
+    else:
+        wanted = chosen(findings_of(report, opened.cwd), finding, can_be_tried)
     if not wanted:
         write_report_file(json_file, report)
-        click.echo("Nothing to prove: the case has no finding that a trial can settle yet.", err=True)
+        click.echo("Nothing to prove: the case has no finding that a trial can settle.", err=True)
         sys.exit(1 if report["verdict"] == "sick" else 0)
-    console = console_on(sys.stderr)
-    stopped = False
+
+    def events(bench: Bench) -> Iterable[Any]:
+        if isolate:
+            from trainsleuth.trials.isolate import isolate as part_by_part
+
+            return part_by_part(bench, wanted[0])
+        return settle.suspect(bench, wanted[0], knobs) if knobs else settle.settle(bench, wanted)
+
     try:
-        for event in follow(console, settle.settle(bench_for(opened, budget, windows, unsafe), wanted)):
-            if isinstance(event, settle.Settled):
-                add_verdict(report, event.finding, event.verdict)
-                write_json(opened.folder / "report.json", report)
+        stopped = follow_to_the_end(opened, report, events(bench_for(opened, budget, windows, unsafe)))
     except SandboxError as problem:
         stop(str(problem))
-    except KeyboardInterrupt:
-        stopped = True
-        click.echo("Stopped; the trials that were finished are kept.", err=True)
     write_report_file(json_file, report)
     if json_file != "-":
         ids = {found.id for found in wanted}
         shown = {**report, "findings": [row for row in report["findings"] if row["id"] in ids]}
         show_summary(console_on(sys.stdout), shown, opened.cwd)
     sys.exit(130 if stopped else 1)
+
+
+def _knobs(suspects: tuple[str, ...], own_knobs: tuple[str, ...]) -> list[Knob]:
+    from trainsleuth.trials.knobs import KnobError, named, own
+
+    try:
+        return [named(text) for text in suspects] + [own(text) for text in own_knobs]
+    except KnobError as problem:
+        stop(str(problem))
+
+
+def can_be_tried(finding: Finding) -> bool:
+    """Whether there is a knob for it: one that removes its mechanism, or for a symptom one that may ease it."""
+    from trainsleuth.rules.catalogue import rule_named
+    from trainsleuth.trials.knobs import easing, knobs_for
+
+    rule = rule_named(finding.rule)
+    return bool(knobs_for(finding.rule)) or (rule is not None and rule.kind == "symptom" and bool(easing([finding.rule])))
+
+
+def follow_to_the_end(case: Case, report: dict[str, Any], events: Iterable[Any]) -> bool:
+    """Show trials as they end, and write each verdict into the report at once; whether Ctrl-C came."""
+    from trainsleuth.case.folder import write_json
+    from trainsleuth.cli.progress import follow
+    from trainsleuth.report.proof import add_isolated, add_verdict
+    from trainsleuth.trials import settle
+    from trainsleuth.trials.isolate import Isolated
+
+    try:
+        for event in follow(console_on(sys.stderr), events):
+            if isinstance(event, settle.Settled):
+                add_verdict(report, event.finding, event.verdict, event.statement)
+            elif isinstance(event, Isolated):
+                add_isolated(report, event)
+            else:
+                continue
+            write_json(case.folder / "report.json", report)
+    except KeyboardInterrupt:
+        click.echo("Stopped; the trials that were finished are kept.", err=True)
+        return True
+    return False

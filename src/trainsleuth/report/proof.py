@@ -8,7 +8,8 @@ from typing import Any
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.report.json_report import finding_from_json
 from trainsleuth.rules.kinds import Finding
-from trainsleuth.trials.measure import mechanism_text
+from trainsleuth.trials.isolate import Isolated, words
+from trainsleuth.trials.measure import mechanism_words
 from trainsleuth.trials.trial import Known, Outcome
 from trainsleuth.trials.verdict import Verdict
 
@@ -24,22 +25,48 @@ def findings_of(report: dict[str, Any], cwd: Path) -> list[Finding]:
     return found
 
 
-def add_verdict(report: dict[str, Any], finding: str, verdict: Verdict) -> None:
-    """Set the cause's status, and put its trials into the report in place of earlier ones."""
+def add_verdict(report: dict[str, Any], finding: str, verdict: Verdict, statement: str = "") -> None:
+    """Set the cause's status, and put its trials into the report in place of earlier ones.
+
+    A suspicion that the finding did not have (a knob that was tried) becomes one more cause of it, with its status.
+    """
     row = next(row for row in report["findings"] if row["id"] == finding)
-    for cause in row["causes"]:
-        if cause.get("rule", row["rule"]) == verdict.rule:
-            cause["status"] = verdict.status if verdict.status != "not applicable" else "suspected"
-            cause["why"] = verdict.why
-            cause["trials"] = [known.id for known in verdict.trials]
-    report["trials"] = [trial for trial in report["trials"] if trial.get("finding") != finding]
+    own = [cause for cause in row["causes"] if cause.get("rule", row["rule"]) == verdict.rule]
+    if not own:
+        own = [{"rule": verdict.rule, "statement": statement or verdict.rule, "status": "suspected", "trials": [], "settled_by": []}]
+        row["causes"] += own
+    for cause in own:
+        cause["status"] = verdict.status if verdict.status != "not applicable" else "suspected"
+        cause["why"] = verdict.why
+        cause["trials"] = [known.id for known in verdict.trials]
+    report["trials"] = [
+        trial for trial in report["trials"] if (trial.get("finding"), trial.get("cause", verdict.rule)) != (finding, verdict.rule)
+    ]
+    shown = {trial.get("id") for trial in report["trials"] if trial.get("finding") == finding}
     flips = verdict.status in ("confirmed", "workaround")
     for known in verdict.trials:
-        mark = "flips" if flips and known.role == "knob" else MARKS[known.role]
-        report["trials"].append(trial_row(known, finding, verdict.rule, mark))
-    steps = max(known.outcome.windows for known in verdict.trials)
-    said = f"{verdict.status}: {verdict.why} ({steps} steps each)"
-    report["trials"].append({"finding": finding, "verdict": verdict.status, "line": said})
+        if known.id not in shown:
+            mark = "flips" if flips and known.role == "knob" else MARKS[known.role]
+            report["trials"].append({**trial_row(known, finding, row["rule"], mark), "cause": verdict.rule})
+    said = f"{_subject(verdict)}{verdict.status}: {verdict.why}"
+    report["trials"].append({"finding": finding, "cause": verdict.rule, "verdict": verdict.status, "line": said})
+
+
+def add_isolated(report: dict[str, Any], table: Isolated) -> None:
+    """Put the table of an isolation into the report, in place of an earlier one."""
+    report["trials"] = [trial for trial in report["trials"] if (trial.get("finding"), trial.get("role")) != (table.finding, "isolated")]
+    for row in table.rows:
+        report["trials"].append({
+            "finding": table.finding, "role": "isolated", "label": row.label, "outcome": row.kind, "seconds": row.seconds,
+            "line": f"{row.label:<26} {words(row)}",
+        })  # fmt: skip
+    said = {"finding": table.finding, "role": "isolated", "label": "conclusion", "line": f"isolated: {table.conclusion}"}
+    report["trials"].append(said)
+
+
+def _subject(verdict: Verdict) -> str:
+    kind, _, name = verdict.rule.partition("/")
+    return f"{name} " if kind == "knob" else ""
 
 
 def add_patch(report: dict[str, Any], finding: str, patch: Patch, cwd: Path, verified: bool, pair: list[Known]) -> None:
@@ -79,10 +106,14 @@ def trial_line(label: str, outcome: Outcome, rule: str, mark: str = "") -> str:
     """One line for people: the loss at both ends, the mechanism, and what the trial is."""
     learning = outcome.learning
     loss = outcome.kind if learning is None else f"loss {learning.first:.4f} → {learning.last:.4f}"
-    if outcome.kind in ("crash", "hang", "nan", "not applicable"):
+    if outcome.kind in ("crash", "nan", "not applicable"):
         loss = f"{outcome.kind}: {outcome.why}" if outcome.why else outcome.kind
         return f"{label:<14} {loss}"
-    return f"{label:<14} {loss:<24} {mechanism_text(rule, outcome.mechanism.get(rule, 0.0)):<31} {mark}".rstrip()
+    if rule.startswith(("hang/", "ranks/")):
+        pace = f", {1000 * outcome.pace:.0f} ms each" if outcome.pace else ""
+        loss = f"{outcome.why or outcome.kind}{pace}"
+        return f"{label:<17} {loss:<33} {mechanism_words(rule, outcome):<23} {mark}".rstrip()
+    return f"{label:<14} {loss:<24} {mechanism_words(rule, outcome):<31} {mark}".rstrip()
 
 
 def thinned(curve: tuple[tuple[int, float], ...], most: int = 60) -> list[tuple[int, float]]:

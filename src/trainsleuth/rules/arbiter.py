@@ -101,7 +101,7 @@ def _judge(rules: list[Rule], chart: Any, rank: int | None) -> tuple[list[Findin
     causes: list[tuple[Rule, Seen]] = []
     abstained: list[Abstention] = []
     for rule in rules:
-        verdict = _judged(rule, chart)
+        verdict = judged(rule, chart)
         if isinstance(verdict, Missing):
             abstained.append(Abstention(rule.name, verdict.what))
         elif isinstance(verdict, Seen) and rule.kind == "symptom":
@@ -120,7 +120,7 @@ def _judge(rules: list[Rule], chart: Any, rank: int | None) -> tuple[list[Findin
     return findings, abstained
 
 
-def _judged(rule: Rule, chart: Any) -> Verdict:
+def judged(rule: Rule, chart: Any) -> Verdict:
     """A rule that trips over facts it did not expect abstains; the others are heard all the same."""
     try:
         return rule.judge(chart)

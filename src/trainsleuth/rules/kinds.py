@@ -74,12 +74,12 @@ def symptom_rule(name: str, *, structural: bool = False) -> Callable[[Judge], Ru
 
 def run_rule(
     name: str, kind: Literal["symptom", "cause"] = "cause", *, explains: tuple[str, ...] = STANDSTILLS,
-    masks: tuple[str, ...] = (), last_resort: bool = False,
+    settled_by: tuple[str, ...] = (), masks: tuple[str, ...] = (), last_resort: bool = False,
 ) -> Callable[[RunJudge], Rule]:  # fmt: skip
     """A rule about all processes of a run together: standstills, ranks."""
 
     def make(judge: RunJudge) -> Rule:
-        return Rule(name, kind, judge, _page(judge), True, True, () if kind == "symptom" else explains, (), masks, last_resort)
+        return Rule(name, kind, judge, _page(judge), True, True, () if kind == "symptom" else explains, settled_by, masks, last_resort)
 
     return make
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import base64
 import ctypes
+import fcntl
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
 from typing import Any
 
-NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PIDS = 0x00020000, 0x08000000, 0x10000000, 0x20000000
+NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PIDS, NEW_NETWORK = 0x00020000, 0x08000000, 0x10000000, 0x20000000, 0x40000000
+SET_FLAGS, UP = 0x8914, 1
 READ_ONLY, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 32, 4096, 16384, 1 << 18
 DIE_WITH_PARENT, ADOPT_ORPHANS = 1, 36
 SHOWN_AS_THEY_ARE = ("/proc", "/sys", "/dev")
@@ -74,7 +78,7 @@ def main() -> None:
     libc.prctl(DIE_WITH_PARENT, signal.SIGKILL)
     try:
         if plan["overlay"]:
-            enter_namespaces()
+            enter_namespaces(NEW_NETWORK if plan["own_network"] else 0)
             first = os.fork()
             if first:
                 _, status = os.waitpid(first, 0)
@@ -94,16 +98,24 @@ def main() -> None:
     run(plan, report)
 
 
-def enter_namespaces() -> None:
+def enter_namespaces(more: int = 0) -> None:
     """A mount, IPC and process namespace of our own: as root directly, otherwise inside a user namespace."""
-    wanted = NEW_MOUNTS | NEW_IPC | NEW_PIDS
+    wanted = NEW_MOUNTS | NEW_IPC | NEW_PIDS | more
     if libc.unshare(wanted) == 0:
-        return
+        return switch_loopback_on(more)
     user, group = os.geteuid(), os.getegid()
     call("unshare", wanted | NEW_USER)
     for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
+    switch_loopback_on(more)
+
+
+def switch_loopback_on(more: int) -> None:
+    """In a network namespace of our own even the loopback device is off at first."""
+    if more & NEW_NETWORK:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+            fcntl.ioctl(opened, SET_FLAGS, struct.pack("16sh14x", b"lo", UP))
 
 
 def build_root(base: str, keep: str) -> str:

@@ -1,13 +1,20 @@
 """The knobs that trials can turn, what each changes, and which suspected causes it settles.
 
-The actuators themselves run inside the program: `_trainsleuth_inside/knobs/`, one file each.
+The actuators run inside the program: `_trainsleuth_inside/knobs/`, one file each. A knob can share another one's actuator and give it
+options. Users name their own: an environment variable, or an override on the command line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from trainsleuth.trials.trial import Setting
+
+HANGS = ("hang/backward", "hang/standstill")
+STALLS = ("stall/flat-loss", "stall/uniform-predictions")
 
 
 class Pointed(Protocol):
@@ -19,13 +26,26 @@ class Pointed(Protocol):
     note: str
 
 
+class KnobError(Exception):
+    """What is wrong with a knob that the user named, in a sentence."""
+
+
 @dataclass(frozen=True)
 class Knob:
+    """One thing that a trial can change.
+
+    It settles the causes whose mechanism it removes; it eases symptoms that it may make go away without touching what makes them.
+    """
+
     name: str
     label: str
     changes: str
     mechanism: str
     settles: tuple[str, ...] = ()
+    eases: tuple[str, ...] = ()
+    actuator: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    argument: str = ""  # the option that `name:value` sets
 
     def options(self, where: Sequence[Pointed]) -> dict[str, Any]:
         """What the actuator must know of the finding."""
@@ -35,39 +55,160 @@ class Knob:
             clearing = [place for place in where if "zero_grad" in place.code or "clears" in place.note]
             by_hand = not any("zero_grad" in place.code for place in clearing)
             return {"at": [[place.file, place.line] for place in clearing], "by_hand": by_hand}
-        return {}
+        if self.name in ("graph-kept", "same-shape-loss"):
+            return {"at": [[place.file, place.line] for place in where]}
+        return dict(self.given)
+
+    def setting(self, where: Sequence[Pointed] = ()) -> Setting:
+        return Setting(self.actuator or self.name, self.options(where))
 
 
-KNOBS: dict[str, Knob] = {
-    knob.name: knob
-    for knob in (
-        Knob(
-            "unfreeze", "not frozen", "the named lines no longer set requires_grad to False",
-            "share of the weights that are trainable and move", ("stall/params-frozen",),
-        ),
-        Knob(
-            "optimizer-owns-all", "all owned", "parameters that get a gradient and have no owner are given to the optimizer",
-            "weights that get a gradient and do not move", ("stall/params-not-in-optimizer",),
-        ),
-        Knob(
-            "clear-only-after-step", "kept for step", "gradients that no step has used yet are not cleared",
-            "micro-batches thrown away per window", ("stall/accumulated-gradients-discarded",),
-        ),
-        Knob(
-            "train-mode", "train mode", "modules are in train mode during each forward that records gradients",
-            "mode-sensitive modules in eval mode during training", ("mode/eval-during-training",),
-        ),
-        Knob("seed", "other seed", "every seed is another one", "none: a placebo"),
-        Knob("nothing", "nothing", "nothing", "none: a placebo"),
-    )
-}  # fmt: skip
+_ALL = (
+    # -- who is trained, and by what -----------------------------------------------------------------------------------
+    Knob("unfreeze", "not frozen", "the named lines no longer set requires_grad to False",
+         "share of the weights that are trainable and move", ("stall/params-frozen",), STALLS),
+    Knob("optimizer-owns-all", "all owned", "parameters that get a gradient and have no owner are given to the optimizer",
+         "weights that get a gradient and do not move", ("stall/params-not-in-optimizer", "stall/unregistered-modules"), STALLS),
+    Knob("clear-only-after-step", "kept for step", "gradients that no step has used yet are not cleared",
+         "micro-batches thrown away per window", ("stall/accumulated-gradients-discarded",)),
+    Knob("clear-every-step", "cleared", "gradients are cleared right after each step",
+         "windows that begin with old gradients", ("stall/gradients-never-cleared",)),
+    Knob("step-every-window", "stepped", "after each backward the optimizers that nobody steps make a step",
+         "steps per backward", ("stall/optimizer-never-steps",)),
+    Knob("graph-kept", "graph kept", "the named lines no longer cut the graph (detach, data, no_grad)",
+         "layers that run in training and get no gradient", ("stall/no-gradient",)),
+    Knob("train-mode", "train mode", "modules are in train mode during each forward that records gradients",
+         "mode-sensitive modules in eval mode during training", ("mode/eval-during-training",), STALLS),
+    Knob("eval-mode", "eval mode", "modules are in eval mode during each forward without gradients",
+         "forwards without gradients in train mode", ("mode/train-during-validation",)),
+    Knob("accumulate-as-one-batch", "as one batch", "gradients of several backwards are averaged before the step",
+         "size of the accumulated gradient"),
+    Knob("hidden-state-detached", "state detached", "a recurrent layer does not look back beyond the present batch",
+         "how far back the graph reaches"),
+    # -- the loss and its data -----------------------------------------------------------------------------------------
+    Knob("softmax-dropped", "logits", "a loss that wants logits gets logits, not probabilities",
+         "a softmax or sigmoid right before the loss", ("stall/double-softmax",)),
+    Knob("softmax-over-classes", "over classes", "a softmax over the batch runs over the classes",
+         "the axis over which probabilities sum to one", ("stall/wrong-softmax-axis",)),
+    Knob("same-shape-loss", "same shape", "the target takes the shape of the prediction",
+         "differences per sample", ("stall/shape-broadcast",)),
+    Knob("bad-labels-dropped", "labels in range", "labels that the loss cannot use are left out",
+         "labels that do not exist", ("data/labels-out-of-range",)),
+    Knob("labels-minus-1", "labels - 1", "class labels are counted from zero",
+         "the smallest and the largest label", ("data/labels-off-by-one", "data/labels-out-of-range")),
+    Knob("shuffle", "shuffled", "loaders that go through their data in order shuffle",
+         "classes per batch", ("data/not-shuffled",)),
+    Knob("normalise-inputs", "normalised", "what a model is called with has mean 0 and spread 1",
+         "size of what the first layer receives", ("data/not-normalised",), (*STALLS, "nan/loss-not-finite")),
+    Knob("inputs-turned-round", "inputs swapped", "each sample gets the input of another one, while its target stays",
+         "the dependence of the output on the input", ("stall/input-ignored",)),
+    Knob("overfit-one-batch", "one batch", "every training step sees the first batch again",
+         "the pairing of inputs and targets", ("stall/inputs-and-targets-misaligned",)),
+    Knob("bad-sample-dropped", "finite inputs", "numbers that are not finite do not enter the model",
+         "inputs that are not finite", (), ("nan/loss-not-finite",)),
+    Knob("leaky", "leaky", "a rectifier lets a tenth of what is negative through",
+         "units that are zero for every sample", ("stall/dead-units",)),
+    Knob("relu-inside", "ReLU inside", "hidden layers use ReLU, and start from weights that suit it",
+         "how much of the gradient reaches the first layers", ("stall/vanishing-gradient",)),
+    Knob("dropout-off", "no dropout", "nothing is dropped", "share of the activations that is dropped"),
+    # -- the size of a step --------------------------------------------------------------------------------------------
+    Knob("constant-learning-rate", "full rate", "no step has less than the full learning rate (no warm-up, no decay, no zero)",
+         "learning rate of every step",
+         ("stall/learning-rate-zero", "schedule/warmup-never-ends", "schedule/decays-to-zero-early"), STALLS),
+    Knob("learning-rate", "rate × 10", "every learning rate is multiplied by a factor (`learning-rate:0.1`)",
+         "size of a step", (), STALLS, argument="factor"),
+    Knob("learning-rate-tenth", "rate / 10", "every learning rate is a tenth", "size of a step", (), (*STALLS, "nan/loss-not-finite"),
+         "learning-rate", {"factor": 0.1}),
+    Knob("warmup-off", "no warm-up", "the same as constant-learning-rate", "learning rate of the first steps",
+         actuator="constant-learning-rate"),
+    Knob("clip", "clipped at 1", "the norm of the gradients is limited before each step (`clip:5`; `clip:0` takes a limit away)",
+         "norm of the gradient that a step uses", (), ("nan/loss-not-finite",), argument="norm"),
+    Knob("batch-size", "half the batch", "batches of DataLoaders are larger or smaller by a factor (`batch-size:2`)",
+         "samples per batch", argument="factor"),
+    # -- precision and kernels -----------------------------------------------------------------------------------------
+    Knob("precision-32", "32 bit", "autocast and scalers are off, everything computes in 32 bit (`precision-32:path.of.module` alone)",
+         "dtype in which layers compute", ("stall/scaler-skips-steps",), ("nan/loss-not-finite",), argument="modules"),
+    Knob("precision-bf16", "bfloat16", "models are called under autocast to bfloat16", "dtype in which layers compute"),
+    Knob("precision-fp16", "float16", "models are called under autocast to float16", "dtype in which layers compute"),
+    Knob("autocast-off", "no autocast", "autocast regions are off, scalers stay", "dtype in which layers compute"),
+    Knob("scaler-off", "no scaler", "losses are not scaled, and no step is skipped", "steps that a scaler skips",
+         ("stall/scaler-skips-steps",)),
+    Knob("scaler-on", "scaler", "the loss is scaled by 2**12 for backward, gradients are unscaled before the step",
+         "gradients that underflow"),
+    Knob("onednn-off", "oneDNN off", "torch's own kernels instead of oneDNN's", "none of its own",
+         (), (*HANGS, "crash/exception")),
+    Knob("inplace-off", "not in place", "activations and dropout do not overwrite their input", "modules that work in place",
+         (), HANGS),
+    Knob("compile-off", "not compiled", "nothing is compiled", "whether compiled code runs", (), ("crash/exception",)),
+    Knob("checkpointing-off", "no checkpoints", "activations are kept, not computed again", "forwards that run twice"),
+    Knob("channels-last-off", "plain layout", "no tensor is put into channels_last", "tensors whose channels come last"),
+    Knob("deterministic", "deterministic", "operations give the same numbers each time", "results that depend on chance"),
+    # -- threads and processes -----------------------------------------------------------------------------------------
+    Knob("openmp-limit-off", "no OpenMP limit", "OMP_THREAD_LIMIT and OMP_DYNAMIC are not set, whoever sets them",
+         "threads that are asked for beyond the limit", ("hang/openmp-thread-limit",), (), "environment",
+         {"values": {"OMP_THREAD_LIMIT": None, "OMP_DYNAMIC": None}}),
+    Knob("spawn", "spawned", "processes that would be forked are started anew", "forks of a process with other threads",
+         ("hang/openmp-after-fork", "hang/fork-with-live-threads"), ("hang/dataloader-worker",)),
+    Knob("threads", "one thread", "torch computes with one thread (`threads:4`: with four)", "threads that torch counts on",
+         ("hang/openmp-thread-limit", "hang/openmp-after-fork"), HANGS, argument="count"),
+    Knob("workers", "no workers", "data loaders have no worker processes (`workers:2`: two)", "worker processes",
+         ("hang/dataloader-worker",), ("crash/exception",), argument="count"),
+    # -- placebos ------------------------------------------------------------------------------------------------------
+    Knob("seed", "other seed", "every seed is another one", "none: a placebo", argument="offset"),
+    Knob("nothing", "nothing", "nothing", "none: a placebo"),
+)  # fmt: skip
+KNOBS: dict[str, Knob] = {knob.name: knob for knob in _ALL}
+
+
+def knobs_for(rule: str) -> list[Knob]:
+    """The knobs that remove the mechanism of a cause, best first."""
+    return [knob for knob in KNOBS.values() if rule in knob.settles]
 
 
 def knob_for(rule: str) -> Knob | None:
     """The knob that settles a cause, if there is one."""
-    return next((knob for knob in KNOBS.values() if rule in knob.settles), None)
+    return next(iter(knobs_for(rule)), None)
+
+
+def easing(rules: Sequence[str]) -> list[Knob]:
+    """The knobs that may make these symptoms go away, whatever makes them."""
+    return [knob for knob in KNOBS.values() if any(rule in knob.eases for rule in rules)]
 
 
 def available_knob(name: str) -> bool:
     """Whether a rule's `settled_by` names a knob that exists."""
     return name in KNOBS
+
+
+def named(text: str) -> Knob:
+    """The knob that the user means: `name`, or `name:value`."""
+    name, _, value = text.partition(":")
+    knob = KNOBS.get(name)
+    if knob is None:
+        raise KnobError(f"there is no knob {name}; `trainsleuth knobs` lists them.")
+    if not value:
+        return knob
+    if not knob.argument:
+        raise KnobError(f"the knob {name} takes no value.")
+    parsed: Any = [part.strip() for part in value.split(",")]
+    if knob.argument != "modules":
+        try:
+            parsed = int(value) if knob.argument in ("count", "offset") else float(value)
+        except ValueError:
+            raise KnobError(f"{value} is no number, as the knob {name} needs it.") from None
+    label = f"{name} {value}"
+    return Knob(text, label, knob.changes, knob.mechanism, (), (), knob.actuator or name, {knob.argument: parsed})
+
+
+def own(text: str) -> Knob:
+    """A knob of the user's own: `NAME=ENV:VARIABLE=value`, `NAME=--option=value`, `NAME=hydra.key=value`."""
+    name, found, change = text.partition("=")
+    if not found or not name or not change:
+        raise KnobError(f"{text} is no knob: write NAME=--option=value, NAME=key=value, or NAME=ENV:VARIABLE=value.")
+    if change.startswith("ENV:"):
+        variable, found, value = change[4:].partition("=")
+        if not variable or not found:
+            raise KnobError(f"{text}: after ENV: comes VARIABLE=value; an empty value removes the variable.")
+        return Knob(name, name, f"the variable {variable} is {value or 'not set'}", "the user's own", (), (), "environment",
+                    {"values": {variable: value or None}})  # fmt: skip
+    return Knob(name, name, f"the command line says {change}", "the user's own", (), (), "command-line", {"words": shlex.split(change)})

@@ -1,7 +1,12 @@
-"""Turns the facts of a trial into its outcome: did it learn, and what did the suspected mechanism do."""
+"""Turns the facts of a trial into its outcome: did it learn, and what did the suspected mechanism do.
+
+A mechanism is what the rule itself sees: each trial is judged by the same rules as the run. Where a mechanism has a number, the number
+is measured too, because it tells more than yes or no, and also where the rule has nothing to say because the symptom is gone.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -10,9 +15,12 @@ from statistics import median
 
 from trainsleuth.case.chart import Parameter, ProcessChart
 from trainsleuth.case.curve import Curve
-from trainsleuth.case.reading import FactFollower
+from trainsleuth.case.run_chart import RunChart
+from trainsleuth.rules.arbiter import judged
+from trainsleuth.rules.catalogue import all_rules
+from trainsleuth.rules.kinds import Missing, Seen, Spot
 from trainsleuth.trials.sandbox import Ended
-from trainsleuth.trials.trial import Kind, Learning, Outcome, Trial
+from trainsleuth.trials.trial import Kind, Learning, Outcome, Trial, facts_of
 
 LEAST_DROP = 0.02  # of the loss at the start: less is no learning, however exact
 ERRORS = 4.0  # a drop must be this many times its own error
@@ -21,43 +29,93 @@ MOST_POINTS = 400
 
 def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
     """Read the facts in a trial's folder; the process that trained most is the one that counts."""
-    charts: dict[str, ProcessChart] = {}
-    acted: set[str] = set()
-    failed = ""
-    for name, fact in FactFollower(folder / "facts").news():
-        charts.setdefault(name, ProcessChart()).absorb(fact)
-        if fact["k"] == "knob_acted":
-            acted.add(str(fact.get("knob")))
-        elif fact["k"] in ("knob_failed", "knob_idle"):
-            failed = str(fact.get("why", ""))
-    turned = [setting.knob for setting in trial.settings]
-    idle = [knob for knob in turned if knob not in acted]
-    chart = max(charts.values(), key=lambda chart: (chart.windows, chart.backwards), default=ProcessChart())
-    crashed = next((chart.crash for chart in charts.values() if chart.crash), None)
-    kind, why = _kind(chart, ended, crashed)
-    curve = _points(chart)
+    run = RunChart(facts_of(folder))
+    run.refresh()
+    charts = list(run.processes.values())
+    chart = max(charts, key=lambda chart: (chart.windows, chart.backwards), default=ProcessChart())
+    kind, why = _kind(trial, chart, charts, ended, _stood(run, folder))
+    acted = {str(fact["knob"]) for each in charts for fact in each.knobs if fact["k"] == "knob_acted"}
+    idle = [setting.knob for setting in trial.settings if setting.knob not in (*acted, "command-line")]
     if idle and kind in ("healthy", "stalled"):
-        kind, why = "not applicable", failed or f"the knob {idle[0]} found nothing to change"
+        kind, why = "not applicable", _why_idle(charts) or f"the knob {idle[0]} found nothing to change"
+    fired, missing = _judged(run, chart)
+    curve = _points(chart)
     return Outcome(
         kind=kind,
         why=why,
         learning=learning(curve),
-        mechanism={name: measured(chart) for name, measured in MECHANISMS.items()},
+        mechanism={name: measured(run, chart) for name, measured in MECHANISMS.items()},
         windows=chart.windows,
         seconds=round(ended.seconds, 2),
         acted=not idle,
         curve=curve,
+        fired=fired,
+        missing=missing,
+        pace=_pace(chart),
+        cut=ended.kind == "time",
+        crash_kind=str(next((each.crash["kind"] for each in charts if each.crash), "")) if kind == "crash" else "",
     )
 
 
-def _kind(chart: ProcessChart, ended: Ended, crash: dict[str, object] | None) -> tuple[Kind, str]:
+def _why_idle(charts: Sequence[ProcessChart]) -> str:
+    return next((str(fact["why"]) for each in charts for fact in each.knobs if fact["k"] != "knob_acted" and "why" in fact), "")
+
+
+def _stood(run: RunChart, folder: Path) -> str:
+    """How long it stood still, for a trial that was looked at from outside and ended because of that."""
+    still = run.standstill()
+    if still is None or still.recovered_after is not None:
+        return ""
+    try:
+        about = json.loads((folder / "watched" / "case.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        about = {}
+    return "" if about.get("exit", {}).get("kind") == "ok" else f"nothing has moved for {still.waited:.0f} s"
+
+
+def _judged(run: RunChart, chart: ProcessChart) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Which rules see their fault in this trial, and at which line; and which cannot tell."""
+    fired: dict[str, str] = {}
+    missing = []
+    for rule in all_rules():
+        verdict = judged(rule, run if rule.of_run else chart)
+        if isinstance(verdict, Missing):
+            missing.append(rule.name)
+        elif isinstance(verdict, Seen):
+            spot = next((spot for spot in verdict.where if spot is not None), None)
+            at = spot.at if isinstance(spot, Spot) else spot
+            fired[rule.name] = "" if at is None else f"{at.file}:{at.line}"
+    return fired, tuple(missing)
+
+
+def _pace(chart: ProcessChart) -> float | None:
+    """Seconds a window, from the times at which windows were written; the first ones warm up."""
+    times = chart.window_times
+    if len(times) < 4:
+        return None
+    (early, before), (late, after) = times[len(times) // 4], times[-1]
+    return (after - before) / (late - early) if late > early else None
+
+
+def _kind(trial: Trial, chart: ProcessChart, charts: Sequence[ProcessChart], ended: Ended, stood: str) -> tuple[Kind, str]:
+    if stood:
+        return "hang", stood
     main = chart.main_loss()
     if main is not None and _ends_not_finite(main[1]):
         return "nan", "the loss is not finite"
+    crash = next((each.crash for each in charts if each.crash), None)
     if crash is not None and not chart.stopped:
         return "crash", f"{crash.get('kind')}: {crash.get('message')}"[:300]
     if ended.kind == "exit" and ended.code:
         return "crash", f"the program ended with {ended.code}"
+    if ended.kind == "memory":
+        return "crash", "it used more memory than a trial may"
+    if any(fact.get("done") for each in charts for fact in each.knobs):
+        return "healthy", "this part returns"
+    if trial.hang_after and ended.kind == "time" and chart.windows <= trial.past:
+        return "not applicable", "the time was over before it had got past the place where the run stood still"
+    if trial.hang_after:
+        return "healthy", f"went on for {chart.windows} steps" if chart.windows else "went on to its end"
     if main is None:
         if ended.kind == "time":
             return "hang", f"no training step within {ended.seconds:.0f} s"
@@ -106,28 +164,52 @@ def learns(measured: Learning) -> bool:
     return measured.drop > ERRORS * measured.error and measured.drop > LEAST_DROP * abs(measured.first)
 
 
-# -- mechanisms: one number each, by the rule that suspects it ---------------------------------------------------------
+# -- mechanisms that have a number, by the rule that suspects them -----------------------------------------------------
 
 
-def moving_share(chart: ProcessChart) -> float:
+def moving_share(run: RunChart, chart: ProcessChart) -> float:
     """Share of the called models' weights that are trainable and were seen to move."""
     return _share(chart.called_parameters(), lambda p: p.trainable and p.moved > 0)
 
 
-def orphans_standing(chart: ProcessChart) -> float:
+def orphans_standing(run: RunChart, chart: ProcessChart) -> float:
     """Number of weights that get a gradient, and do not move, because no optimizer holds them."""
     return float(sum(p.count for p in chart.called_parameters() if p.with_gradient and not p.owners and not p.moved))
 
 
-def discarded_per_window(chart: ProcessChart) -> float:
+def discarded_per_window(run: RunChart, chart: ProcessChart) -> float:
     """Micro-batches whose gradients were thrown away, per window of the optimizer that loses most."""
     return max((o.discarded / o.watched for o in chart.optimizers.values() if o.watched), default=0.0)
 
 
-def asleep_in_training(chart: ProcessChart) -> float:
+def asleep_in_training(run: RunChart, chart: ProcessChart) -> float:
     """Mode-sensitive modules in eval mode during forwards that record gradients, at the end of the trial."""
     found = [fact.get("eval_count", 0) for model in chart.models.values() for (_, grad), fact in model.modes.items() if grad]
     return float(max(found, default=0))
+
+
+def threads_beyond_limit(run: RunChart, chart: ProcessChart) -> float:
+    """By how many the threads that torch was told to use exceed the limit of OpenMP, in any process."""
+    found = 0.0
+    for each in run.processes.values():
+        limit = str(each.environment.get("variables", {}).get("OMP_THREAD_LIMIT", ""))
+        threads = [count for count, _ in each.threads[-1:]] or [each.environment.get("threads") or 0]
+        if limit.isdigit():
+            found = max(found, float(threads[0]) - float(limit))
+        elif str(each.environment.get("variables", {}).get("OMP_DYNAMIC", "")).lower() == "true":
+            found = max(found, float(threads[0]) - 1)
+    return max(found, 0.0)
+
+
+def forks_with_threads(run: RunChart, chart: ProcessChart) -> float:
+    """Places that fork while the process has other threads."""
+    return float(sum(1 for each in run.processes.values() for fork in each.forks if fork.native_threads > 1))
+
+
+def loader_workers(run: RunChart, chart: ProcessChart) -> float:
+    """Worker processes of the data loaders."""
+    loaders = [loader for each in run.processes.values() for loader in each.loaders.values()]
+    return float(max((loader.about.get("workers") or 0 for loader in loaders), default=0))
 
 
 def _share(parameters: Sequence[Parameter], which: Callable[[Parameter], bool]) -> float:
@@ -135,25 +217,50 @@ def _share(parameters: Sequence[Parameter], which: Callable[[Parameter], bool]) 
     return sum(parameter.count for parameter in parameters if which(parameter)) / total if total else 0.0
 
 
-MECHANISMS: dict[str, Callable[[ProcessChart], float]] = {
+MECHANISMS: dict[str, Callable[[RunChart, ProcessChart], float]] = {
     "stall/params-frozen": moving_share,
     "stall/params-not-in-optimizer": orphans_standing,
     "stall/accumulated-gradients-discarded": discarded_per_window,
     "mode/eval-during-training": asleep_in_training,
+    "hang/openmp-thread-limit": threads_beyond_limit,
+    "hang/openmp-after-fork": forks_with_threads,
+    "hang/fork-with-live-threads": forks_with_threads,
+    "hang/dataloader-worker": loader_workers,
 }
+WORDS = {
+    "stall/params-not-in-optimizer": "{:.0f} weights without an owner",
+    "stall/params-frozen": "{:.0%} of the weights move",
+    "stall/accumulated-gradients-discarded": "{:.1f} lost micro-batches a step",
+    "mode/eval-during-training": "{:.0f} modules in eval mode",
+    "hang/openmp-thread-limit": "{:.0f} threads beyond limit",
+    "hang/openmp-after-fork": "{:.0f} forks with threads",
+    "hang/fork-with-live-threads": "{:.0f} forks with threads",
+    "hang/dataloader-worker": "{:.0f} loader workers",
+}
+
+
+def has(rule: str, outcome: Outcome) -> bool | None:
+    """Whether the mechanism that a rule suspects is there in an outcome; None where that cannot be told."""
+    value = outcome.mechanism.get(rule)
+    if value is not None:
+        return value < 0.98 if rule == "stall/params-frozen" else value > 0
+    if rule in outcome.fired:
+        return True
+    return None if rule in outcome.missing else False
 
 
 def mechanism_text(rule: str, value: float) -> str:
     """A mechanism's number as the user reads it."""
-    if rule == "stall/params-frozen":
-        return f"{value:.0%} of the weights move"
-    if rule == "stall/params-not-in-optimizer":
-        return f"{value:.0f} weights without an owner"
-    if rule == "stall/accumulated-gradients-discarded":
-        return f"{value:.1f} lost micro-batches a step"
-    if rule == "mode/eval-during-training":
-        return f"{value:.0f} modules in eval mode"
-    return f"{value:g}"
+    return WORDS.get(rule, "{:g}").format(value)
+
+
+def mechanism_words(rule: str, outcome: Outcome) -> str:
+    """What a trial shows of a mechanism, as the user reads it."""
+    value = outcome.mechanism.get(rule)
+    if value is not None:
+        return mechanism_text(rule, value)
+    there = has(rule, outcome)
+    return "fault seen" if there else "fault gone" if there is False else ""
 
 
 def mechanism_gone(rule: str, control: float, other: float) -> bool:
@@ -161,3 +268,12 @@ def mechanism_gone(rule: str, control: float, other: float) -> bool:
     if rule == "stall/params-frozen":
         return other > control + 0.02
     return other < 0.5 * control
+
+
+def removed(rule: str, control: Outcome, other: Outcome) -> bool:
+    """Whether a mechanism that the control has is gone in the other trial."""
+    if rule in control.mechanism and rule in other.mechanism:
+        return mechanism_gone(rule, control.mechanism[rule], other.mechanism[rule])
+    return has(rule, control) is True and (
+        has(rule, other) is False or (rule in other.fired and other.fired[rule] != control.fired.get(rule))
+    )

@@ -26,6 +26,7 @@ from typing import IO, Any, Literal
 
 OUTPUT_KEPT = 512 * 1024  # bytes at each end of what the program prints
 LOOK_EVERY = 0.2
+WEIGH_EVERY = 1.0
 MOST_COPIED = 2 * 1024**3
 NEVER_COPIED = (".git", ".trainsleuth", ".venv", "venv", "__pycache__", "node_modules", "wandb", "mlruns")
 OFFLINE = {
@@ -50,9 +51,9 @@ class Cancelled(Exception):
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command in the sandbox ended: by itself (`exit`, negative for a signal), or because its time was over."""
+    """How a command in the sandbox ended: by itself (`exit`, negative for a signal), or because its time or memory was used up."""
 
-    kind: Literal["exit", "time"]
+    kind: Literal["exit", "time", "memory"]
     code: int | None
     seconds: float
 
@@ -67,6 +68,8 @@ class Job:
     seconds: float
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     files: Mapping[Path, bytes] = field(default_factory=dict)
+    memory: int = 0  # bytes that its processes may use together; 0: no limit
+    own_network: bool = False  # ports of its own, and no way out: for programs whose ranks talk to each other
 
 
 @functools.cache
@@ -113,8 +116,9 @@ def _enclosed(job: Job, overlay: bool, cancel: threading.Event) -> Ended:
             "command": list(job.command),
             "environment": {**job.environment, **OFFLINE, **_scratch(base)},
             "files": {str(path): base64.b64encode(content).decode() for path, content in job.files.items()},
+            "own_network": job.own_network,
         }
-        return _supervise(plan, keep / "output.txt", began + job.seconds, began, cancel)
+        return _supervise(plan, keep / "output.txt", began + job.seconds, began, cancel, job.memory)
     finally:
         shutil.rmtree(base, ignore_errors=True)
 
@@ -123,7 +127,9 @@ def _scratch(base: str) -> dict[str, str]:
     return {"MLFLOW_TRACKING_URI": f"file://{base}/mlruns", "WANDB_DIR": base}
 
 
-def _supervise(plan: dict[str, Any], output: Path, deadline: float, began: float, cancel: threading.Event) -> Ended:
+def _supervise(
+    plan: dict[str, Any], output: Path, deadline: float, began: float, cancel: threading.Event, memory: int
+) -> Ended:
     plan_out, plan_in = os.pipe()
     report_out, report_in = os.pipe()
     shim = [sys.executable, "-I", "-S", str(Path(__file__).with_name("enclosure.py")), str(plan_out), str(report_in)]
@@ -140,7 +146,7 @@ def _supervise(plan: dict[str, Any], output: Path, deadline: float, began: float
     try:
         with os.fdopen(plan_in, "wb") as pipe:
             pipe.write(json.dumps(plan).encode())
-        kind = _wait(process, deadline, cancel)
+        kind = _wait(process, deadline, cancel, memory)
     finally:
         _end(process, plan["overlay"])
         copier.join(5)
@@ -153,7 +159,10 @@ def _supervise(plan: dict[str, Any], output: Path, deadline: float, began: float
     return Ended(kind, reports.last.get("exit"), seconds)
 
 
-def _wait(process: subprocess.Popen[bytes], deadline: float, cancel: threading.Event) -> Literal["exit", "time"]:
+def _wait(
+    process: subprocess.Popen[bytes], deadline: float, cancel: threading.Event, memory: int
+) -> Literal["exit", "time", "memory"]:
+    weighed = time.monotonic()
     while True:
         left = deadline - time.monotonic()
         try:
@@ -164,6 +173,24 @@ def _wait(process: subprocess.Popen[bytes], deadline: float, cancel: threading.E
                 raise Cancelled from None
             if left <= 0:
                 return "time"
+            if memory and time.monotonic() - weighed > WEIGH_EVERY:
+                weighed = time.monotonic()
+                if _memory_of(process.pid) > memory:
+                    return "memory"
+
+
+def _memory_of(root: int) -> int:
+    """Bytes that the processes below this one hold, each page shared by several counted once."""
+    from trainsleuth.trials.enclosure import descendants
+
+    total = 0
+    for pid in descendants(root):
+        try:
+            with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+                total += next(int(line.split()[1]) * 1024 for line in file if line.startswith(b"Pss:"))
+        except (OSError, StopIteration, ValueError):
+            continue
+    return total
 
 
 def _end(process: subprocess.Popen[bytes], overlay: bool) -> None:
@@ -255,6 +282,7 @@ def _copied(job: Job) -> Iterator[Job]:
             seconds=job.seconds,
             environment=environment,
             files={copy / path.resolve().relative_to(origin): content for path, content in job.files.items()},
+            memory=job.memory,
         )
 
 

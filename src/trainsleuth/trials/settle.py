@@ -6,29 +6,20 @@ stored when it ends.
 
 from __future__ import annotations
 
-import os
-import shutil
-import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from _trainsleuth_inside.secrets import HIDDEN
-from trainsleuth.case import Case
-from trainsleuth.case.run_chart import RunChart
-from trainsleuth.trials import sandbox, trial
-from trainsleuth.trials.knobs import Knob, Pointed, knob_for
-from trainsleuth.trials.measure import measure
-from trainsleuth.trials.trial import Known, Outcome, Setting, Trial
-from trainsleuth.trials.verdict import Verdict, gains, judge
+from trainsleuth.rules.catalogue import rule_named
+from trainsleuth.trials.bench import Begun, Bench, Done, OutOfTime, require_sandbox
+from trainsleuth.trials.knobs import Knob, Pointed, easing, knobs_for
+from trainsleuth.trials.trial import Known, Role, Setting, Trial
+from trainsleuth.trials.verdict import Symptom, Verdict, judge, judge_suspicion
 
-MOST_WINDOWS = 200
-FEWEST_WINDOWS = 20
-LEAST_SECONDS = 2.0
-PLACEBO_SEEDS = (1000, 2000)
+SEEDS = (1000, 2000, 3000, 4000)
+HANGS = ("hang/", "ranks/")
+__all__ = ["Begun", "Bench", "Done", "Event", "Note", "OutOfTime", "Settled", "Suspected", "Unsettled", "settle", "suspect", "verify"]
 
 
 class Suspected(Protocol):
@@ -40,22 +31,10 @@ class Suspected(Protocol):
     def rule(self) -> str: ...
     @property
     def where(self) -> Sequence[Pointed]: ...
-
-
-@dataclass(frozen=True)
-class Begun:
-    """A trial starts now and has so many seconds."""
-
-    label: str
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Done:
-    """A trial has ended, or was known from before."""
-
-    known: Known
-    from_before: bool = False
+    @property
+    def symptoms(self) -> Sequence[str]: ...
+    @property
+    def step(self) -> int | None: ...
 
 
 @dataclass(frozen=True)
@@ -64,6 +43,7 @@ class Settled:
 
     finding: str
     verdict: Verdict
+    statement: str = ""  # of a cause that the finding did not have before
 
 
 @dataclass(frozen=True)
@@ -75,144 +55,235 @@ class Unsettled:
     why: str
 
 
-Event = Begun | Done | Settled | Unsettled
+@dataclass(frozen=True)
+class Note:
+    """Something that the user should know before or between the trials."""
+
+    text: str
 
 
-class OutOfTime(Exception):
-    """The budget is used up."""
-
-
-@dataclass
-class Bench:
-    """Where the trials of one case are run: its command, what is left of the budget, and what is known from before."""
-
-    case: Case
-    deadline: float
-    unsafe: bool = False
-    windows: int = 0
-    jobs: int = 0  # trials side by side; one where a device is shared
-    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-
-    def __post_init__(self) -> None:
-        if HIDDEN in " ".join(self.case.command):
-            raise sandbox.SandboxError("the command line held a secret, which the case does not keep; run the program without it")
-        self.case.trials.mkdir(exist_ok=True)
-        self.known = trial.load_all(self.case.trials)
-        chart = RunChart(self.case.facts)
-        chart.refresh()
-        seen = max((process.windows for process in chart.training()), default=0)
-        self._numbers = max((int(known.id[1:]) for known in self.known), default=0)
-        self.jobs = self.jobs or (1 if _on_a_device(chart) else max(1, min(3, len(os.sched_getaffinity(0)))))
-        self.windows = self.windows or max(FEWEST_WINDOWS, min(seen or MOST_WINDOWS, MOST_WINDOWS))
-
-    def left(self) -> float:
-        return self.deadline - time.monotonic()
-
-    def trial(self, role: trial.Role, label: str, settings: Sequence[Setting] = (), *, files: Mapping[Path, bytes] | None = None,
-              watched: Sequence[Path] = ()) -> Trial:  # fmt: skip
-        """A trial of this case; its key changes when a source file of the program changes."""
-        script = [self.case.cwd / word for word in self.case.command if word.endswith(".py")]
-        sources = trial.digest(self.case.cwd, self.case.folder, [*script, *watched])
-        return Trial(role, label, tuple(settings), self.windows, sources, files or {})
-
-    def run(self, wanted: Sequence[Trial], share: int = 1) -> Iterator[Event]:
-        """Run trials side by side with their share of the time that is left; those that are known are not run again."""
-        before = {known.key: known for known in self.known}
-        fresh = [one for one in wanted if one.key not in before]
-        for one in wanted:
-            if one.key in before:
-                yield Done(before[one.key], from_before=True)
-        seconds = self.left() / max(1, share) / max(1, -(-len(fresh) // self.jobs))
-        if not fresh:
-            return
-        if seconds < LEAST_SECONDS:
-            raise OutOfTime
-        cancel = threading.Event()
-        with ThreadPoolExecutor(self.jobs) as pool:
-            try:
-                running = []
-                for one in fresh:
-                    yield Begun(one.label, seconds)
-                    running.append(pool.submit(self._run_one, one, self._fresh_folder(), seconds, cancel))
-                for ended in as_completed(running):
-                    known = ended.result()
-                    if known.outcome.kind != "hang":
-                        self.known.append(known)
-                        trial.save(self.case.trials, known)
-                    yield Done(known)
-            finally:
-                cancel.set()
-
-    def _run_one(self, wanted: Trial, folder: Path, seconds: float, cancel: threading.Event) -> Known:
-        ended = trial.run(
-            wanted, self.case.command, self.case.cwd, self.environment, folder, seconds, unsafe=self.unsafe, cancel=cancel
-        )
-        return Known(folder.name, wanted.role, wanted.label, wanted.key, measure(wanted, folder, ended))
-
-    def _fresh_folder(self) -> Path:
-        """T1, T2 and so on; a folder without a result beside it was cut short, and is used again."""
-        self._numbers += 1
-        folder = self.case.trials / f"T{self._numbers}"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        return folder
-
-
-def _on_a_device(chart: RunChart) -> bool:
-    return Path("/dev/nvidia0").exists() and any(process.environment.get("cuda") for process in chart.with_torch())
-
-
-def require_sandbox(unsafe: bool) -> None:
-    reason = None if unsafe else sandbox.available()
-    if reason is not None:
-        raise sandbox.SandboxError(sandbox.refusal(reason))
+Event = Begun | Done | Settled | Unsettled | Note
 
 
 def settle(bench: Bench, findings: Sequence[Suspected]) -> Iterator[Event]:
     """Try the causes of these findings, one after the other, until all are settled or the time is over."""
     require_sandbox(bench.unsafe)
+    verdicts: dict[str, Verdict] = {}
     for index, finding in enumerate(findings):
-        knob = knob_for(finding.rule)
-        if knob is None:
-            yield Unsettled(finding.id, finding.rule, "no knob changes what this rule suspects, so watching is all there is")
-            continue
         try:
-            yield from _settle_one(bench, finding, knob, share=len(findings) - index)
+            for event in _settle_one(bench, finding, share=len(findings) - index):
+                if isinstance(event, Settled) and event.verdict.rule == finding.rule:
+                    verdicts[finding.id] = event.verdict
+                yield event
         except OutOfTime:
             yield Unsettled(finding.id, finding.rule, "the budget is used up; the trials that were run are kept")
+    try:
+        yield from _together(bench, findings, verdicts)
+    except OutOfTime:
+        return
 
 
-def _settle_one(bench: Bench, finding: Suspected, knob: Knob, share: int) -> Iterator[Event]:
-    files = [Path(place.file) for place in finding.where]
-    control = bench.trial("control", "control", watched=files)
-    turned = bench.trial("knob", knob.label, [Setting(knob.name, knob.options(finding.where))], watched=files)
-    first, second = (
-        bench.trial("placebo", "other seed", [Setting("seed", {"offset": offset})], watched=files) for offset in PLACEBO_SEEDS
-    )
-    got: dict[str, Known] = {}
+def symptom_of(finding: Suspected) -> Symptom:
+    """What tells a sick run from a sound one, for this finding."""
+    names = (finding.rule, *finding.symptoms)
+    if any(name.startswith(HANGS) and name not in ("ranks/diverged-weights", "ranks/same-data-on-every-rank") for name in names):
+        return "hang"
+    if "crash/exception" in names:
+        return "crash"
+    return "nan" if "nan/loss-not-finite" in names else "loss"
 
-    def run(wanted: Sequence[Trial]) -> Iterator[Event]:
-        for event in bench.run(wanted, share):
+
+@dataclass
+class Experiment:
+    """One knob, or several, against one finding: control, knob, placebo, and as many repeats as chance makes necessary."""
+
+    bench: Bench
+    finding: Suspected
+    settings: tuple[Setting, ...]
+    label: str
+    share: int = 1
+    got: dict[str, Known] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.symptom = symptom_of(self.finding)
+        self._files = [Path(place.file) for place in self.finding.where]
+
+    def _trial(self, settings: Sequence[Setting], seed: int | None) -> Trial:
+        placebo = [] if seed is None else [Setting("seed", {"offset": seed})]
+        role: Role = "knob" if settings else "placebo" if placebo else "control"
+        again = f" {SEEDS.index(seed) + 2}" if seed is not None else ""
+        label = f"{self.label}{again}" if settings else "other seed" if placebo else "control"
+        return self.bench.trial(role, label, [*settings, *placebo], watched=self._files, standing=self.symptom == "hang")
+
+    def control(self, seed: int | None = None) -> Trial:
+        return self._trial((), seed)
+
+    def turned(self, seed: int | None = None) -> Trial:
+        return self._trial(self.settings, seed)
+
+    def run(self, wanted: Sequence[Trial]) -> Iterator[Event]:
+        for event in self.bench.run(wanted, self.share):
             if isinstance(event, Done):
-                got[event.known.key] = event.known
+                self.got[event.known.key] = event.known
             yield event
 
-    yield from run([control, turned, first])
-    placebos = [got[first.key]]
-    if not _clear(got[control.key].outcome, got[turned.key].outcome, placebos[0].outcome):
-        yield from run([second])
-        placebos.append(got[second.key])
-    yield Settled(finding.id, judge(finding.rule, got[control.key], got[turned.key], placebos))
+    def known(self, one: Trial) -> Known:
+        return self.got[one.key]
+
+    def first(self) -> Iterator[Event]:
+        yield from self.run([self.control(), self.turned(), self.control(SEEDS[0])])
+
+    def more(self) -> Iterator[Event]:
+        """Another placebo and the knob with the seeds of the placebos: three against three where runs break, else pair by pair."""
+        pairs = self.pairs()
+        if self.symptom != "loss" or self.known(self.control()).outcome.kind == "nan":
+            yield from self.run([self.control(SEEDS[1]), self.turned(SEEDS[0]), self.turned(SEEDS[1])])
+        elif pairs < len(SEEDS):
+            yield from self.run([self.control(SEEDS[pairs]), self.turned(SEEDS[pairs - 1])])
+
+    def pairs(self) -> int:
+        return sum(1 for seed in SEEDS if self.control(seed).key in self.got)
+
+    def verdict(self, rule: str | None, name: str = "", once: bool = False) -> Verdict:
+        placebos = [self.known(one) for seed in SEEDS if (one := self.control(seed)).key in self.got]
+        repeats = [self.known(one) for seed in SEEDS if (one := self.turned(seed)).key in self.got]
+        control, turned = self.known(self.control()), self.known(self.turned())
+        if name or rule is None:
+            return judge_suspicion(name, rule, control, turned, placebos, repeats, self.symptom, once)
+        return judge(rule, control, turned, placebos, repeats, self.symptom)
 
 
-def _clear(control: Outcome, turned: Outcome, placebo: Outcome) -> bool:
-    """Whether one placebo is enough: the gain stands far out from what a seed does, or there is none to explain."""
-    return gains(control, turned, [placebo]) or not gains(control, turned)
+def _decide(experiment: Experiment, rule: str | None, name: str = "", once: bool = False) -> Iterator[Event | Verdict]:
+    """Run until the verdict stands, or no further run would change it; its last word is the verdict."""
+    yield from experiment.first()
+    verdict = experiment.verdict(rule, name, once)
+    while verdict.more:
+        before = len(verdict.trials)
+        try:
+            yield from experiment.more()
+        except OutOfTime:
+            break
+        verdict = experiment.verdict(rule, name)
+        if len(verdict.trials) == before:
+            break
+    yield verdict
+
+
+def _settle_one(bench: Bench, finding: Suspected, share: int) -> Iterator[Event]:
+    rule = rule_named(finding.rule)
+    knobs = knobs_for(finding.rule)
+    others = [knob for knob in easing([finding.rule, *finding.symptoms]) if knob not in knobs]
+    if not knobs and (rule is None or rule.kind == "cause" or not others):
+        yield Unsettled(finding.id, finding.rule, "no knob changes what this rule suspects, so watching is all there is")
+        return
+    late = bench.reach(finding.step if symptom_of(finding) != "hang" else None)
+    if late:
+        yield Note(f"{finding.id}: {late}")
+    best: Verdict | None = None
+    for knob in knobs:
+        verdict = None
+        for event in _decide(Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share), finding.rule):
+            if isinstance(event, Verdict):
+                verdict = event
+            else:
+                yield event
+        if verdict is not None and (best is None or ORDER.index(verdict.status) < ORDER.index(best.status)):
+            best = verdict
+        if verdict is not None and verdict.status in ("confirmed", "refuted"):
+            break
+    if best is not None:
+        yield Settled(finding.id, best)
+    if best is None or best.status == "refuted" or (symptom_of(finding) == "hang" and best.status == "confirmed"):
+        yield from _try_others(bench, finding, others if best is None or best.status == "refuted" else [*knobs[1:], *others], share)
+
+
+ORDER = ("confirmed", "refuted", "workaround", "inconclusive", "not applicable")
+
+
+def _try_others(bench: Bench, finding: Suspected, knobs: Sequence[Knob], share: int) -> Iterator[Event]:
+    """What else makes the symptom go away: each knob once. For a hang whose cause is known, that is the table of its cures."""
+    for knob in knobs:
+        yield from _one_suspicion(bench, finding, knob, share, once=True)
+
+
+def _one_suspicion(bench: Bench, finding: Suspected, knob: Knob, share: int = 1, once: bool = False) -> Iterator[Event]:
+    rule = rule_named(finding.rule)
+    cause = finding.rule if rule is not None and rule.kind == "cause" else None
+    experiment = Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share)
+    for event in _decide(experiment, cause, f"knob/{knob.name}", once):
+        if isinstance(event, Verdict):
+            yield Settled(finding.id, event, knob.changes)
+        else:
+            yield event
+
+
+def suspect(bench: Bench, finding: Suspected, knobs: Sequence[Knob]) -> Iterator[Event]:
+    """Test what the user suspects: each knob against the symptom; of several that cure only together, the smallest set."""
+    require_sandbox(bench.unsafe)
+    late = bench.reach(finding.step if symptom_of(finding) != "hang" else None)
+    if late:
+        yield Note(late)
+    flipped = False
+    try:
+        for number, knob in enumerate(knobs):
+            for event in _one_suspicion(bench, finding, knob, len(knobs) - number):
+                flipped = flipped or (isinstance(event, Settled) and event.verdict.status in ("confirmed", "workaround"))
+                yield event
+        if len(knobs) > 1 and not flipped:
+            yield from _smallest(bench, finding, {knob.name: knob.setting(finding.where) for knob in knobs})
+    except OutOfTime:
+        yield Note("the budget is used up; the trials that were run are kept")
+
+
+def _together(bench: Bench, findings: Sequence[Suspected], verdicts: Mapping[str, Verdict]) -> Iterator[Event]:
+    """Several causes, none of which is enough alone: are they together? Two faults can hide each other."""
+    open_ones = [f for f in findings if f.id in verdicts and verdicts[f.id].status in ("refuted", "inconclusive")]
+    if len(open_ones) < 2 or any(verdict.status == "confirmed" for verdict in verdicts.values()):
+        return
+    settings = {f.rule: knobs_for(f.rule)[0].setting(f.where) for f in open_ones if knobs_for(f.rule)}
+    if len(settings) > 1:
+        yield from _smallest(bench, open_ones[0], settings, {f.rule: f.id for f in open_ones})
+
+
+def _smallest(bench: Bench, finding: Suspected, settings: Mapping[str, Setting], findings: Mapping[str, str] | None = None) -> Iterator[Event]:
+    """Of knobs that cure together, the smallest set that does, by leaving out one after the other (delta debugging)."""
+    names = list(settings)
+    status: dict[frozenset[str], Verdict] = {}
+
+    def decide(chosen: Sequence[str]) -> Iterator[Event]:
+        experiment = Experiment(bench, finding, tuple(settings[name] for name in chosen), " + ".join(chosen))
+        for event in _decide(experiment, None, "together"):
+            if isinstance(event, Verdict):
+                status[frozenset(chosen)] = event
+            else:
+                yield event
+
+    def cures(chosen: Sequence[str]) -> bool:
+        return status[frozenset(chosen)].status in ("confirmed", "workaround")
+
+    yield from decide(names)
+    if not cures(names):
+        yield Note(f"{' + '.join(names)} together do not change the outcome either")
+        return
+    for name in list(names):
+        fewer = [other for other in names if other != name]
+        if fewer:
+            yield from decide(fewer)
+            if cures(fewer):
+                names = fewer
+    verdict = status[frozenset(names)]
+    said = f"only together ({' + '.join(names)}): {verdict.why}" if len(names) > 1 else verdict.why
+    for name in names:
+        if findings is not None:
+            yield Settled(findings[name], Verdict(name, "confirmed", said, verdict.trials))
+        else:
+            yield Settled(finding.id, Verdict(f"knob/{name}", verdict.status, said, verdict.trials), f"{name}, together with the others")
 
 
 def verify(bench: Bench, finding: Suspected, files: Mapping[Path, bytes]) -> Iterator[Event]:
     """Run the program as it is, and with these files changed inside the sandbox: a control and a remedy that are done."""
     require_sandbox(bench.unsafe)
     watched = [Path(place.file) for place in finding.where]
-    control = bench.trial("control", "control", watched=watched)
-    yield from bench.run([control, bench.trial("remedy", "patched", files=files, watched=watched)])
+    standing = symptom_of(finding) == "hang"
+    control = bench.trial("control", "control", watched=watched, standing=standing)
+    yield from bench.run([control, bench.trial("remedy", "patched", files=files, watched=watched, standing=standing)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,6 +20,7 @@ SOURCES = (".py", ".yaml", ".yml", ".toml", ".json", ".cfg", ".ini", ".sh")
 MOST_FILES = 5000
 Role = Literal["control", "knob", "placebo", "remedy"]
 Kind = Literal["healthy", "stalled", "nan", "hang", "crash", "not applicable"]
+FROM_OUTSIDE = ("command-line",)  # settings that have no actuator inside the program
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,16 @@ class Trial:
     windows: int
     sources: str  # digest of the program's files as this trial sees them
     files: Mapping[Path, bytes] = field(default_factory=dict)  # changed inside the sandbox only
+    backwards: int = 0  # where the program may never step: the end comes after so many backwards at the latest
+    hang_after: float = 0.0  # seconds without a sign of life after which it is looked at from outside; 0: it is not
+    past: int = 0  # windows that the run had made when it stood still: a trial must get further
 
     @property
     def key(self) -> str:
         changed = {str(path): hashlib.sha256(content).hexdigest() for path, content in self.files.items()}
-        about = [self.role, [asdict(setting) for setting in self.settings], self.windows, self.sources, changed]
+        role = "run" if self.role in ("control", "knob", "placebo") else self.role
+        about = [role, [asdict(setting) for setting in self.settings], self.windows, self.sources, changed, self.backwards,
+                 self.hang_after, self.past]  # fmt: skip
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -78,6 +85,11 @@ class Outcome:
     seconds: float = 0.0
     acted: bool = True  # the knob had something to change
     curve: tuple[tuple[int, float], ...] = ()  # backwards so far, mean loss
+    fired: Mapping[str, str] = field(default_factory=dict)  # the rules that see their fault in this trial, and at which line
+    missing: tuple[str, ...] = ()  # the rules that could not judge it
+    pace: float | None = None  # seconds a window
+    cut: bool = False  # the time was over before it came to an end
+    crash_kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,24 +104,77 @@ class Known:
 
 
 def run(trial: Trial, command: Sequence[str], cwd: Path, environment: Mapping[str, str], folder: Path, seconds: float,
-        *, unsafe: bool = False, cancel: threading.Event | None = None) -> sandbox.Ended:  # fmt: skip
+        *, unsafe: bool = False, cancel: threading.Event | None = None, memory: int = 0,
+        own_network: bool = False) -> sandbox.Ended:  # fmt: skip
     """Run a trial to its end; its facts are in the folder."""
+    words, told = changed_from_outside(trial, command, environment)
+    told["TRAINSLEUTH_KNOBS"] = json.dumps(
+        [{"knob": "every-window"}]
+        + [{"knob": s.knob, "options": dict(s.options)} for s in trial.settings if s.knob not in FROM_OUTSIDE]
+    )
+    told["TRAINSLEUTH_STOP"] = json.dumps({"windows": trial.windows, "backwards": trial.backwards})
+    if trial.hang_after:
+        words = _watched(words, folder, trial.hang_after)
+    else:
+        told.update(_probes(folder, environment))
+    job = sandbox.Job(words, cwd, folder, seconds, told, trial.files, memory, own_network)
+    return sandbox.run(job, unsafe=unsafe, cancel=cancel)
+
+
+def facts_of(folder: Path) -> Path:
+    """Where a trial has written its facts: a trial that was looked at from outside is a case of its own."""
+    watched = folder / "watched" / "facts"
+    return watched if watched.is_dir() else folder / "facts"
+
+
+def changed_from_outside(trial: Trial, command: Sequence[str], environment: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """The command and the environment with what the settings change in them."""
+    words, told = list(command), dict(environment)
+    for setting in trial.settings:
+        if setting.knob == "command-line":
+            words = overridden(words, setting.options["words"])
+        elif setting.knob == "environment":
+            told.update({name: value for name, value in setting.options["values"].items() if value is not None})
+    return words, told
+
+
+def _probes(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
     for part in ("facts", "beats"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     inject = Path(_trainsleuth_inside.__file__).resolve().parent / "inject"
-    knobs = [{"knob": "every-window"}, *({"knob": s.knob, "options": dict(s.options)} for s in trial.settings)]
     paths = [str(inject), *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
-    told = {
-        **environment,
+    return {
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
         "TRAINSLEUTH_CASE": str(folder.resolve()),
         "TRAINSLEUTH_BEATS": str(folder.resolve() / "beats"),
         "TRAINSLEUTH_BUDGET": "0.05",
-        "TRAINSLEUTH_KNOBS": json.dumps(knobs),
-        "TRAINSLEUTH_STOP": json.dumps({"windows": trial.windows}),
     }
-    job = sandbox.Job(command, cwd, folder, seconds, told, trial.files)
-    return sandbox.run(job, unsafe=unsafe, cancel=cancel)
+
+
+def _watched(command: Sequence[str], folder: Path, hang_after: float) -> list[str]:
+    """The same under `trainsleuth run` inside the sandbox: a standstill is seen, recorded with its stacks, and ended."""
+    return [
+        sys.executable, "-m", "trainsleuth", "run", "--quiet", "--no-live", "--budget", "5", "--hang-after", f"{hang_after:g}",
+        "--on-hang", "kill", "--case", str(folder.resolve() / "watched"), "--", *command,
+    ]  # fmt: skip
+
+
+def overridden(command: Sequence[str], words: Sequence[str]) -> list[str]:
+    """A command with an override: in the place of what it overrides, or at its end."""
+    changed = list(command)
+    for word in words:
+        key, joined, value = word.partition("=")
+        if not joined:
+            changed.append(word)
+            continue
+        at = next((n for n, old in enumerate(changed) if old == key or old.startswith(key + "=")), None)
+        if at is None:
+            changed.append(word)
+        elif changed[at] == key and key.startswith("-") and at + 1 < len(changed):
+            changed[at + 1] = value
+        else:
+            changed[at] = word
+    return changed
 
 
 def save(folder: Path, known: Known) -> None:

@@ -1,6 +1,7 @@
 """Settles a cause from its trials, by the three conditions of a proof.
 
-The control shows the symptom again; the knob changes the recorded mechanism and the outcome; the placebo changes neither.
+The control shows the symptom again; the knob changes the recorded mechanism and the outcome; the placebo changes neither. A placebo is a
+run with another seed; where chance matters, the knob is run with those seeds as well (`chance.py`).
 """
 
 from __future__ import annotations
@@ -9,12 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from trainsleuth.trials.measure import ERRORS, learning, learns, mechanism_gone
+from trainsleuth.trials.chance import ERROR_RATE, MOST_PAIRS, ends_lower, happens_less
+from trainsleuth.trials.measure import ERRORS, has, learning, learns, mechanism_gone, removed
 from trainsleuth.trials.trial import Known, Learning, Outcome
 
 Status = Literal["confirmed", "refuted", "workaround", "inconclusive", "not applicable"]
+Symptom = Literal["loss", "nan", "hang", "crash"]
+PROVED_BY_NO_CHANGE = ("stall/input-ignored",)
+NO_CHANGE = 0.03  # of the noise from step to step
 LEAST_GAIN = 0.05  # of the control's loss at its end
-SEED_SPREADS = 2.5  # a gain must be this many times what another seed does
+BROKEN: dict[str, tuple[str, str]] = {  # in a run that has it, in one that has not
+    "hang": ("stands still", "goes on"),
+    "crash": ("crashes", "runs"),
+    "nan": ("loses its loss to NaN", "keeps a finite loss"),
+}
 
 
 @dataclass(frozen=True)
@@ -25,49 +34,186 @@ class Verdict:
     status: Status
     why: str
     trials: tuple[Known, ...]
+    more: bool = False  # runs with other seeds could still decide it
 
 
-def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known]) -> Verdict:
+@dataclass(frozen=True)
+class Runs:
+    """The outcomes that a verdict rests on: with the same seed as the run, and with others."""
+
+    control: Outcome
+    turned: Outcome
+    placebos: tuple[Outcome, ...] = ()
+    repeats: tuple[Outcome, ...] = ()
+
+    @property
+    def controls(self) -> tuple[Outcome, ...]:
+        return (self.control, *(one for one in self.placebos if one.kind != "not applicable"))
+
+    @property
+    def all_turned(self) -> tuple[Outcome, ...]:
+        return (self.turned, *(one for one in self.repeats if one.kind != "not applicable"))
+
+    @property
+    def exhausted(self) -> bool:
+        return len(self.repeats) >= MOST_PAIRS - 1 or (self.control.kind in BROKEN and len(self.repeats) >= 2)
+
+
+Judged = tuple[Status, str, bool]
+
+
+def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], repeats: Sequence[Known] = (),
+          symptom: Symptom = "loss") -> Verdict:  # fmt: skip
     """The verdict on the cause that `rule` suspects and `turned` removes."""
-    status, why = _judge(rule, control.outcome, turned.outcome, [placebo.outcome for placebo in placebos])
-    return Verdict(rule, status, why, (control, turned, *placebos))
+    runs = Runs(control.outcome, turned.outcome, tuple(p.outcome for p in placebos), tuple(r.outcome for r in repeats))
+    status, why, more = _unfit(runs, symptom) or _judge(rule, runs, symptom_of(symptom, runs.control))
+    return Verdict(rule, status, why, (control, turned, *placebos, *repeats), more)
 
 
-def _judge(rule: str, control: Outcome, turned: Outcome, placebos: Sequence[Outcome]) -> tuple[Status, str]:
-    if control.kind in ("crash", "hang", "not applicable"):
-        return "inconclusive", f"the control did not get as far as training: {control.why}"
+def judge_suspicion(name: str, rule: str | None, control: Known, turned: Known, placebos: Sequence[Known],
+                    repeats: Sequence[Known] = (), symptom: Symptom = "loss", once: bool = False) -> Verdict:  # fmt: skip
+    """The verdict on a suspicion: is it this knob? `rule` is the mechanism that the case knows of, if any.
+
+    `once`: the knob is one of several ways out and is not repeated; then it can only be called a workaround.
+    """
+    runs = Runs(control.outcome, turned.outcome, tuple(p.outcome for p in placebos), tuple(r.outcome for r in repeats))
+    status, why, more = _unfit(runs, symptom) or _suspected(rule, runs, symptom_of(symptom, runs.control), once)
+    return Verdict(name, status, why, (control, turned, *placebos, *repeats), more)
+
+
+def symptom_of(symptom: Symptom, control: Outcome) -> Symptom:
+    return "nan" if symptom == "loss" and control.kind == "nan" else symptom
+
+
+def _unfit(runs: Runs, symptom: Symptom) -> Judged | None:
+    """What keeps these trials from settling anything."""
+    control, turned = runs.control, runs.turned
+    if symptom != "loss" and control.kind != symptom:
+        if control.kind in ("healthy", "stalled"):
+            return "inconclusive", f"the control does not show the symptom again: it {BROKEN[symptom][1]} for {control.windows} steps", False
+        return "inconclusive", f"the control ended in another way than the run: {control.why or control.kind}", False
+    if symptom == "loss" and control.kind in ("crash", "hang", "not applicable"):
+        return "inconclusive", f"the control did not get as far as training: {control.why}", False
     if not turned.acted or turned.kind == "not applicable":
-        return "not applicable", turned.why or "the knob found nothing to change"
-    if turned.kind in ("crash", "hang"):
-        return "not applicable", f"the program does not bear the knob: {turned.why}"
-    had, has = control.mechanism[rule], turned.mechanism[rule]
-    if not symptom(rule, control):
-        return "inconclusive", "the control did not show the suspected mechanism again"
-    gone, gained = mechanism_gone(rule, had, has), gains(control, turned, placebos)
-    strayed = [placebo for placebo in placebos if mechanism_gone(rule, had, placebo.mechanism[rule])]
-    if strayed:
-        return "inconclusive", "another seed alone already removes the mechanism"
+        return "not applicable", turned.why or "the knob found nothing to change", False
+    if turned.kind in ("crash", "hang") and not _same_end(control, turned):
+        return "not applicable", f"the program does not bear the knob: {turned.why}", False
+    return None
+
+
+def _same_end(control: Outcome, turned: Outcome) -> bool:
+    return control.kind == turned.kind and control.crash_kind == turned.crash_kind
+
+
+def _judge(rule: str, runs: Runs, symptom: Symptom) -> Judged:
+    if has(rule, runs.control) is not True:
+        return "inconclusive", "the control did not show the suspected mechanism again", False
+    if rule in PROVED_BY_NO_CHANGE:
+        return _changes_nothing(runs)
+    gone = removed(rule, runs.control, runs.turned)
+    if any(_strayed(rule, runs.control, placebo) for placebo in runs.placebos if placebo.kind != "not applicable"):
+        return "inconclusive", "another seed alone already removes the mechanism", False
+    flipped, sure, words = _flips(runs, symptom)
     if not gone:
-        if gained:
-            return "workaround", "the loss falls, but the suspected mechanism is as before: something else was changed"
-        return "inconclusive", "the knob changed neither the mechanism nor the loss"
-    if not placebos or all(placebo.kind in ("crash", "hang", "not applicable") for placebo in placebos):
-        return "inconclusive", "there is no placebo to compare with"
-    if gained:
-        return "confirmed", _gain(control, turned, placebos)
-    if control.kind == "stalled" and turned.kind == "stalled":
-        return "refuted", "the mechanism is real and was removed, yet the loss stays where it is: this is not why"
-    return "inconclusive", f"the mechanism is real and was removed, but {_no_gain(rule, control, turned, placebos)}"
+        if flipped:
+            return "workaround", f"{words}, but the suspected mechanism is as before: something else was changed", False
+        return "inconclusive", "the knob changed neither the mechanism nor the outcome", False
+    if len(runs.controls) < 2:
+        return "inconclusive", "there is no placebo to compare with", False
+    if flipped and sure:
+        return "confirmed", f"without the mechanism {words}", False
+    if flipped:
+        return "inconclusive", f"without the mechanism {words}; too few runs to rule out chance", not runs.exhausted
+    if symptom != "loss":
+        return "refuted", f"the mechanism is real and was removed, yet the program {BROKEN[symptom][0]} as before: this is not why", False
+    if runs.control.kind == "stalled" and runs.turned.kind == "stalled":
+        return "refuted", "the mechanism is real and was removed, yet the loss stays where it is: this is not why", False
+    why = _no_gain(rule, runs.control, runs.turned, runs.placebos)
+    return "inconclusive", f"the mechanism is real and was removed, but {why}", _leans(runs) and not runs.exhausted
 
 
-def _gain(control: Outcome, turned: Outcome, placebos: Sequence[Outcome]) -> str:
-    before, after = compared(control, turned)
-    if control.kind == "nan" or before is None or after is None:
-        return "without the mechanism the loss stays finite; with another seed it does not"
-    return (
-        f"without the mechanism the loss ends lower by {before.last - after.last:.4f}; "
-        f"another seed moves that end by {seed_spread(control, placebos):.4f}, and not the mechanism"
-    )
+def _changes_nothing(runs: Runs) -> Judged:
+    """For a suspicion that something does not matter: it is exchanged, and the losses must stay the same, far within their noise."""
+    own = {to: mean for to, mean in runs.control.curve}
+    apart = [abs(own[to] - mean) for to, mean in runs.turned.curve if to in own]
+    before = learning(runs.control.curve)
+    if len(apart) < 10 or before is None:
+        return "inconclusive", "there are too few steps to compare", False
+    far = sum(apart) / len(apart)
+    noise = before.last_error * max(2, min(40, len(runs.control.curve) // 5)) ** 0.5
+    size = max(abs(before.first), abs(before.last))
+    if far <= max(NO_CHANGE * noise, 1e-6 * size):
+        return "confirmed", f"exchanging it changes the loss by {far:.2g} a step, which has a noise of {noise:.2g}", False
+    return "refuted", f"exchanging it changes the loss by {far:.2g} a step, which has a noise of {noise:.2g}: it does matter", False
+
+
+def _suspected(rule: str | None, runs: Runs, symptom: Symptom, once: bool = False) -> Judged:
+    flipped, sure, words = _flips(runs, symptom)
+    if flipped and once:
+        gone = rule is not None and removed(rule, runs.control, runs.turned)
+        left = "" if rule is None else f"; {_name(rule)} is {'gone with it' if gone else 'as before'}"
+        return "workaround", f"with the knob {words}{left}", False
+    if flipped and not sure:
+        return "inconclusive", f"with the knob {words}; too few runs to rule out chance", not runs.exhausted
+    if flipped and rule is not None and removed(rule, runs.control, runs.turned):
+        return "confirmed", f"with the knob {words}, and {_name(rule)} is gone", False
+    if flipped:
+        left = f"{_name(rule)} is as before" if rule is not None else "what makes the symptom is not known by that"
+        return "workaround", f"with the knob {words}; {left}", False
+    if symptom == "loss" and _leans(runs):
+        return "inconclusive", _no_gain("", runs.control, runs.turned, runs.placebos), not runs.exhausted
+    if symptom != "loss":
+        return "refuted", f"with the knob the program {BROKEN[symptom][0]} as before", False
+    if runs.control.curve == runs.turned.curve:
+        return "refuted", f"all {len(runs.control.curve)} losses are the same to the last digit, with the knob and without", False
+    return "refuted", f"with the knob {_no_gain('', runs.control, runs.turned, runs.placebos)}", False
+
+
+def _name(rule: str) -> str:
+    return rule.partition("/")[2].replace("-", " ")
+
+
+def _strayed(rule: str, control: Outcome, placebo: Outcome) -> bool:
+    """Whether another seed alone makes the mechanism go away."""
+    if rule in control.mechanism and rule in placebo.mechanism:
+        return mechanism_gone(rule, control.mechanism[rule], placebo.mechanism[rule])
+    return has(rule, placebo) is False
+
+
+def _flips(runs: Runs, symptom: Symptom) -> tuple[bool, bool, str]:
+    """Whether the knob changes the outcome, whether that cannot be chance, and how to say it."""
+    if symptom == "loss":
+        return _loss_falls_further(runs)
+    bad, good = BROKEN[symptom]
+    control, turned = ([one.kind == symptom for one in side] for side in (runs.controls, runs.all_turned))
+    if runs.turned.kind not in ("healthy", "stalled"):
+        return False, False, ""
+    chance = happens_less(control, turned)
+    words = f"it {good} in {turned.count(False)} of {len(turned)} runs, where it {bad} in {control.count(True)} of {len(control)}"
+    return True, chance <= ERROR_RATE + 1e-9, words
+
+
+def _loss_falls_further(runs: Runs) -> tuple[bool, bool, str]:
+    if not gains(runs.control, runs.turned):
+        return False, False, ""
+    steps = min((curve[-1][0] for one in (*runs.controls, *runs.all_turned) if (curve := one.curve)), default=0)
+    control = [end.last for one in runs.controls if (end := learning(one.curve, steps)) is not None]
+    turned = [end.last for one in runs.all_turned if (end := learning(one.curve, steps)) is not None]
+    before, after = compared(runs.control, runs.turned)
+    if before is None or after is None:
+        return False, False, ""
+    noise = max(before.last_error, after.last_error)
+    words = f"the loss ends lower by {before.last - after.last:.4f}; another seed moves that end by {seed_spread(runs.control, runs.placebos):.4f}"
+    return True, len(control) > 1 and ends_lower(control, turned, noise), words
+
+
+def _leans(runs: Runs) -> bool:
+    """Whether the loss ends lower, if not clearly: more runs might show it."""
+    before, after = compared(runs.control, runs.turned)
+    if before is None or after is None or runs.turned.kind == "nan" or not learns(after):
+        return False
+    error = (before.last_error**2 + after.last_error**2) ** 0.5
+    return bool(before.last - after.last > max(2 * error, 0.5 * _worth(before)))
 
 
 def _no_gain(rule: str, control: Outcome, other: Outcome, placebos: Sequence[Outcome] = ()) -> str:
@@ -75,7 +221,7 @@ def _no_gain(rule: str, control: Outcome, other: Outcome, placebos: Sequence[Out
     before, after = compared(control, other)
     if before is None or after is None:
         return "there are too few steps to compare"
-    numbers = f"{before.last:.4f} as it is, {after.last:.4f} without the mechanism"
+    numbers = f"{before.last:.4f} as it is, {after.last:.4f} with the knob"
     error = (before.last_error**2 + after.last_error**2) ** 0.5
     if gains(control, other):
         return f"another seed moves the end of the loss by {seed_spread(control, placebos):.4f}, too near to the gain ({numbers})"
@@ -88,23 +234,24 @@ def _no_gain(rule: str, control: Outcome, other: Outcome, placebos: Sequence[Out
 
 def symptom(rule: str, control: Outcome) -> bool:
     """Whether the mechanism is there at all in this outcome."""
-    value = control.mechanism.get(rule, 0.0)
-    return value < 0.98 if rule == "stall/params-frozen" else value > 0
+    return has(rule, control) is True
 
 
 def gains(control: Outcome, turned: Outcome, placebos: Sequence[Outcome] = ()) -> bool:
-    """Whether the loss of `turned` ends clearly lower: beyond its noise, beyond what another seed does, and worth the name."""
-    if control.kind == "nan":
+    """Whether the outcome of `turned` is clearly better: finite, or a loss that ends lower, beyond its noise and worth the name."""
+    if control.kind in BROKEN:
         return turned.kind in ("healthy", "stalled") and not any(placebo.kind == "healthy" for placebo in placebos)
     if turned.kind == "nan":
         return False
     before, after = compared(control, turned)
     if before is None or after is None:
         return False
-    gain = before.last - after.last
     noise = (before.last_error**2 + after.last_error**2) ** 0.5
-    worth = max(LEAST_GAIN * abs(before.last), 0.01 * abs(before.first))
-    return learns(after) and gain > max(ERRORS * noise, worth, SEED_SPREADS * seed_spread(control, placebos))
+    return learns(after) and before.last - after.last > max(ERRORS * noise, _worth(before), seed_spread(control, placebos))
+
+
+def _worth(before: Learning) -> float:
+    return max(LEAST_GAIN * abs(before.last), 0.01 * abs(before.first))
 
 
 def compared(one: Outcome, other: Outcome) -> tuple[Learning | None, Learning | None]:
@@ -126,14 +273,16 @@ def seed_spread(control: Outcome, placebos: Sequence[Outcome]) -> float:
 
 
 def verified(rule: str, control: Outcome, remedy: Outcome) -> tuple[bool, str]:
-    """Whether a patched run shows the cure: the mechanism is gone, and the loss ends clearly lower.
+    """Whether a patched run shows the cure: the mechanism is gone, and the outcome is clearly better.
 
     A mechanism that is gone without a gain is told, and is not called verified: the run did not show that it cures anything.
     """
     if remedy.kind in ("crash", "hang", "nan", "not applicable"):
         return False, f"the patched program: {remedy.why or remedy.kind}"
-    if not mechanism_gone(rule, control.mechanism[rule], remedy.mechanism[rule]):
+    if not removed(rule, control, remedy):
         return False, "the patched program shows the same mechanism"
+    if control.kind in BROKEN and gains(control, remedy):
+        return True, f"it {BROKEN[control.kind][1]}"
     if gains(control, remedy):
         return True, "the loss ends lower"
     if control.kind == "stalled" and remedy.kind == "stalled":

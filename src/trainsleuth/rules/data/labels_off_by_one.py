@@ -5,7 +5,7 @@ What it detects
 Why it matters
     An output that is never right wastes little; the real harm is where labels and class names are paired later, one off.
 How it is confirmed
-    Watching cannot settle it. The trial `labels-minus-one` would.
+    Watching cannot settle it. The trial `labels-minus-1` would.
 How to cure it
     Subtract 1, and drop the extra output.
 When it is wrong
@@ -19,7 +19,7 @@ from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.standing import label_counts
 
 
-@cause_rule("data/labels-off-by-one", settled_by=("labels-minus-one",), structural=False)
+@cause_rule("data/labels-off-by-one", settled_by=("labels-minus-1",), structural=False)
 def rule(chart: ProcessChart) -> Verdict:
     for calls in chart.loss_calls.values():
         if calls.function not in ("cross_entropy", "nll_loss") or not calls.samples:
@@ -41,7 +41,7 @@ def rule(chart: ProcessChart) -> Verdict:
             severity="note",
             step=chart.windows,
             statement="the labels may be counted from 1",
-            advice=["If class 0 is not reserved, subtract 1 from the labels. The trial `labels-minus-one` would settle it."],
+            advice=["If class 0 is not reserved, subtract 1 from the labels. The trial `labels-minus-1` would settle it."],
             certain=False,
         )
     return None
@@ -70,7 +70,7 @@ def _mixed(calls: LossCalls) -> Seen | None:
         severity="warning",
         step=len(batches),
         statement="part of the data is shifted by one class",
-        advice=["Check the sources of the labels one by one. The trial `labels-minus-one` on a part of them would settle it."],
+        advice=["Check the sources of the labels one by one. The trial `labels-minus-1` on a part of them would settle it."],
         certain=False,
     )
 

@@ -19,7 +19,8 @@ from trainsleuth.rules.wording import number, percent
 
 
 @cause_rule(
-    "data/labels-out-of-range", explains=("crash/exception", "stall/flat-loss", "nan/loss-not-finite"),
+    "data/labels-out-of-range", settled_by=("bad-labels-dropped", "labels-minus-1"),
+    explains=("crash/exception", "stall/flat-loss", "nan/loss-not-finite"),
     masks=("data/labels-one-hot", "stall/inputs-and-targets-misaligned", "data/labels-constant"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:

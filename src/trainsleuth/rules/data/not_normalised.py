@@ -25,7 +25,7 @@ from trainsleuth.rules.wording import number
 LARGE = 30.0
 
 
-@cause_rule("data/not-normalised", explains=("stall/flat-loss", "nan/loss-not-finite"), structural=False,
+@cause_rule("data/not-normalised", settled_by=("normalise-inputs",), explains=("stall/flat-loss", "nan/loss-not-finite"), structural=False,
             masks=("stall/inputs-and-targets-misaligned", "stall/dead-units", "stall/input-ignored"))  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     sized = _first_layer(chart)

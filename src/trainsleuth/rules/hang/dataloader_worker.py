@@ -25,7 +25,7 @@ DIED = re.compile(r"DataLoader worker \(pid\(?s?\)? ([\d, ]+)\) (exited unexpect
 
 
 @run_rule(
-    "hang/dataloader-worker",
+    "hang/dataloader-worker", settled_by=("workers",),
     explains=(*STANDSTILLS, "crash/exception"),
     masks=("hang/python-lock", "hang/queue-nobody-feeds", "hang/input-blocked"),
 )

@@ -21,7 +21,10 @@ from trainsleuth.rules import still as s
 from trainsleuth.rules.kinds import Spot, Verdict, run_rule
 
 
-@run_rule("hang/openmp-after-fork", masks=("hang/fork-with-live-threads", "hang/two-openmp-runtimes", "hang/dataloader-worker"))
+@run_rule(
+    "hang/openmp-after-fork", settled_by=("spawn", "threads"),
+    masks=("hang/fork-with-live-threads", "hang/two-openmp-runtimes", "hang/dataloader-worker"),
+)  # fmt: skip
 def rule(run: RunChart) -> Verdict:
     still = run.standstill()
     for process, thread in s.end_of_chain(still) if still is not None else ():

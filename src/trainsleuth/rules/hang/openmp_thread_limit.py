@@ -22,7 +22,7 @@ from trainsleuth.rules import still as s
 from trainsleuth.rules.kinds import Spot, Verdict, run_rule
 
 
-@run_rule("hang/openmp-thread-limit", masks=("hang/two-openmp-runtimes",))
+@run_rule("hang/openmp-thread-limit", settled_by=("openmp-limit-off", "threads"), masks=("hang/two-openmp-runtimes",))
 def rule(run: RunChart) -> Verdict:
     still = run.standstill()
     for process, thread in s.end_of_chain(still) if still is not None else ():

@@ -19,7 +19,7 @@ from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import count
 
 
-@cause_rule("mode/train-during-validation")
+@cause_rule("mode/train-during-validation", settled_by=("eval-mode",))
 def rule(chart: ProcessChart) -> Verdict:
     for model in chart.models.values():
         fact = model.modes.get((True, True)) or model.modes.get((True, False))

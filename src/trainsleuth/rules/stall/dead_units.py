@@ -22,7 +22,7 @@ RECTIFIERS = ("ReLU", "ReLU6", "Hardtanh", "Hardswish")
 
 
 @cause_rule(
-    "stall/dead-units", explains=("stall/flat-loss", "stall/uniform-predictions"), structural=False,
+    "stall/dead-units", settled_by=("leaky",), explains=("stall/flat-loss", "stall/uniform-predictions"), structural=False,
     masks=("stall/input-ignored", "stall/inputs-and-targets-misaligned", "stall/vanishing-gradient"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:

@@ -20,7 +20,7 @@ SHAPE_ONLY = ("View", "Reshape", "Unsafe", "Squeeze", "Unsqueeze", "Permute", "T
 
 
 @cause_rule(
-    "stall/double-softmax", explains=("stall/flat-loss", "stall/uniform-predictions"),
+    "stall/double-softmax", settled_by=("softmax-dropped",), explains=("stall/flat-loss", "stall/uniform-predictions"),
     masks=("stall/inputs-and-targets-misaligned", "stall/vanishing-gradient"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:

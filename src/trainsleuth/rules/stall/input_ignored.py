@@ -6,7 +6,7 @@ What it detects
 Why it matters
     A model that does not see its input can only learn the frequencies of the targets.
 How it is confirmed
-    A trial that shuffles the inputs within the batch changes nothing in the loss (knob of part 4, `shuffle-inputs`).
+    A trial that shuffles the inputs within the batch changes nothing in the loss (knob `inputs-turned-round`).
 How to cure it
     Look at the module that is named: a mask of zeros, the wrong variable, a norm over one element, attention to padding only.
 When it is wrong
@@ -23,7 +23,7 @@ EQUAL = 1e-5
 
 
 @cause_rule(
-    "stall/input-ignored", explains=("stall/flat-loss", "stall/uniform-predictions"), settled_by=("shuffle-inputs",),
+    "stall/input-ignored", explains=("stall/flat-loss", "stall/uniform-predictions"), settled_by=("inputs-turned-round",),
     structural=False, masks=("stall/inputs-and-targets-misaligned", "stall/no-gradient"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:

@@ -19,7 +19,7 @@ from trainsleuth.rules.wording import count
 
 
 @cause_rule(
-    "stall/learning-rate-zero", explains=("stall/flat-loss", "stall/uniform-predictions"),
+    "stall/learning-rate-zero", settled_by=("constant-learning-rate",), explains=("stall/flat-loss", "stall/uniform-predictions"),
     masks=("schedule/warmup-never-ends", "stall/params-frozen", "stall/inputs-and-targets-misaligned"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:

@@ -31,7 +31,7 @@ WORDS = {
 
 
 @cause_rule(
-    "stall/no-gradient", explains=("stall/flat-loss", "stall/uniform-predictions", "crash/exception"),
+    "stall/no-gradient", settled_by=("graph-kept",), explains=("stall/flat-loss", "stall/uniform-predictions", "crash/exception"),
     masks=("stall/inputs-and-targets-misaligned",),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:

@@ -21,7 +21,7 @@ MANY = 64
 
 
 @cause_rule(
-    "stall/optimizer-never-steps", explains=("stall/flat-loss", "stall/uniform-predictions"),
+    "stall/optimizer-never-steps", settled_by=("step-every-window",), explains=("stall/flat-loss", "stall/uniform-predictions"),
     masks=("stall/params-frozen", "stall/no-gradient", "stall/inputs-and-targets-misaligned", "stall/input-ignored"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:

@@ -20,7 +20,8 @@ from trainsleuth.rules.wording import number
 
 
 @cause_rule(
-    "stall/scaler-skips-steps", explains=("stall/flat-loss", "stall/uniform-predictions", "nan/loss-not-finite"),
+    "stall/scaler-skips-steps", settled_by=("precision-32", "scaler-off"),
+    explains=("stall/flat-loss", "stall/uniform-predictions", "nan/loss-not-finite"),
     masks=("stall/params-frozen", "stall/inputs-and-targets-misaligned", "stall/optimizer-never-steps", "precision/scale-collapsed",
            "precision/gradient-underflow"),
 )  # fmt: skip

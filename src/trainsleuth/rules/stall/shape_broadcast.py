@@ -23,7 +23,8 @@ MADE_ON_PURPOSE = ("Unsqueeze", "View", "Reshape", "UnsafeView", "Index", "Expan
 
 
 @cause_rule(
-    "stall/shape-broadcast", explains=("stall/flat-loss",), masks=("stall/inputs-and-targets-misaligned", "stall/input-ignored"),
+    "stall/shape-broadcast", settled_by=("same-shape-loss",),
+    explains=("stall/flat-loss",), masks=("stall/inputs-and-targets-misaligned", "stall/input-ignored"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     for calls in chart.loss_calls.values():

@@ -19,7 +19,7 @@ from trainsleuth.rules.wording import count, elements
 
 
 @cause_rule(
-    "stall/unregistered-modules", explains=("stall/flat-loss", "stall/uniform-predictions"),
+    "stall/unregistered-modules", settled_by=("optimizer-owns-all",), explains=("stall/flat-loss", "stall/uniform-predictions"),
     masks=("stall/inputs-and-targets-misaligned", "stall/params-not-in-optimizer"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:

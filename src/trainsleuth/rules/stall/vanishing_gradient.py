@@ -22,7 +22,7 @@ RATIO = 1e-4
 
 
 @cause_rule(
-    "stall/vanishing-gradient", explains=("stall/flat-loss", "stall/uniform-predictions"), structural=False,
+    "stall/vanishing-gradient", settled_by=("relu-inside",), explains=("stall/flat-loss", "stall/uniform-predictions"), structural=False,
     masks=("stall/input-ignored", "stall/inputs-and-targets-misaligned"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:

@@ -20,7 +20,7 @@ from trainsleuth.rules.wording import number
 
 
 @cause_rule(
-    "stall/wrong-softmax-axis", explains=("stall/flat-loss", "stall/uniform-predictions"),
+    "stall/wrong-softmax-axis", settled_by=("softmax-over-classes",), explains=("stall/flat-loss", "stall/uniform-predictions"),
     masks=("stall/inputs-and-targets-misaligned",),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:

@@ -1,0 +1,32 @@
+"""Knob `learning-rate`: every learning rate is multiplied by a factor, for the step alone.
+
+Changes        `lr` of each group right before a step; right after it is what the program and its schedule make of it
+Mechanism      size of a step
+Not applicable when the learning rate is zero
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+from _trainsleuth_inside.knobs.acting import after_each_step, before_each_step, says
+
+
+def turn(watch: Any, factor: float = 10.0) -> None:
+    acted = says(watch, "learning-rate")
+    own: Dict[int, List[Any]] = {}
+
+    def change(optimizer: Any) -> None:
+        own[id(optimizer)] = [group.get("lr") for group in optimizer.param_groups]
+        for group in optimizer.param_groups:
+            if group.get("lr"):
+                group["lr"] = group["lr"] * factor
+                acted(factor=factor)
+
+    def restore(optimizer: Any) -> None:
+        for group, rate in zip(optimizer.param_groups, own.pop(id(optimizer), [])):
+            if rate is not None:
+                group["lr"] = rate
+
+    before_each_step(watch, change)
+    after_each_step(watch, restore)

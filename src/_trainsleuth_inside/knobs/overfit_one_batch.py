@@ -1,0 +1,44 @@
+"""Knob `overfit-one-batch`: every training step sees the first batch again.
+
+Changes        the tensors that a model is called with, and the targets of the loss: those of the first training call, where the shapes agree
+Mechanism      the pairing of inputs and targets, which no longer matters: what stays the same can be learnt by heart
+Not applicable when the loss function is none that we know, or the shapes differ from step to step
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+from _trainsleuth_inside.knobs.acting import around_losses, only_in_models, says
+
+LOSSES = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss",
+          "smooth_l1_loss", "huber_loss", "kl_div")  # fmt: skip
+
+
+def turn(watch: Any) -> None:
+    torch = watch.torch
+    acted = says(watch, "overfit-one-batch")
+    first: Dict[Any, Any] = {}
+
+    def again(value: Any, key: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or value.requires_grad:
+            return value
+        known = first.setdefault(key, value.detach().clone())
+        if known.shape != value.shape or known.dtype != value.dtype:
+            return value
+        return known
+
+    def around(model: Any, call: Any, args: Any, kwargs: Any) -> Any:
+        if not torch.is_grad_enabled() or not any(True for _ in model.parameters()):
+            return call(model, *args, **kwargs)
+        args = tuple(again(value, (id(model), n)) for n, value in enumerate(args))
+        return call(model, *args, **{name: again(value, (id(model), name)) for name, value in kwargs.items()})
+
+    def prepare(name: str, input: Any, target: Any) -> Tuple[Any, Any]:
+        if not torch.is_grad_enabled() or not input.requires_grad:
+            return input, target
+        acted(function=name)
+        return input, again(target, (name, tuple(input.shape)))
+
+    only_in_models(watch, around)
+    around_losses(watch, LOSSES, prepare)

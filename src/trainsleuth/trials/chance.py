@@ -1,0 +1,41 @@
+"""Whether a difference between runs could be chance: two small sequential tests, at most five per cent wrong altogether.
+
+Under the hypothesis that a knob does nothing, a run with the knob is just a run with another seed. Where the loss is compared, runs
+are added in pairs, and Student's test is made after each pair, at most four times; each time it may be wrong with 1.25 per cent. Where
+runs break or do not break, Fisher's test is made once, on three runs with the knob and three without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb, sqrt
+from statistics import mean
+
+ERROR_RATE = 0.05
+MOST_PAIRS = 4
+CRITICAL = {1: 25.45, 2: 6.205, 3: 4.177, 4: 3.495, 5: 3.163, 6: 2.969, 7: 2.841, 8: 2.752}  # Student's t, one-sided 1.25 %
+
+
+def ends_lower(control: Sequence[float], turned: Sequence[float], noise: float) -> bool:
+    """Whether the runs with the knob end lower than those without: Student's t over seeds.
+
+    The spread over seeds is never taken for smaller than the noise within one run.
+    """
+    freedom = len(control) + len(turned) - 2
+    if freedom < 1 or not turned:
+        return False
+    squares = sum((value - mean(control)) ** 2 for value in control) + sum((value - mean(turned)) ** 2 for value in turned)
+    spread = max(sqrt(squares / freedom), noise)
+    gain = mean(control) - mean(turned)
+    return gain > CRITICAL[min(freedom, max(CRITICAL))] * spread * sqrt(1 / len(control) + 1 / len(turned))
+
+
+def happens_less(control: Sequence[bool], turned: Sequence[bool]) -> float:
+    """How likely it is by chance alone that what happened in the control runs happened so rarely in the others (Fisher's test)."""
+    total, happened = len(control) + len(turned), sum(control) + sum(turned)
+    ways = sum(
+        comb(len(turned), k) * comb(len(control), happened - k)
+        for k in range(sum(turned) + 1)
+        if 0 <= happened - k <= len(control)
+    )
+    return ways / comb(total, happened)
