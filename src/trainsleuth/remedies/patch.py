@@ -16,12 +16,14 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Patch:
-    """What cures a finding; an `advice` has no files, because no sound rewrite exists."""
+    """What cures a finding: changed files, or changed variables; an `advice` has neither, because no sound rewrite exists."""
 
-    kind: Literal["patch", "advice"]
+    kind: Literal["patch", "env", "advice"]
     summary: str
     files: Mapping[Path, bytes] = field(default_factory=dict)
     before: Mapping[Path, bytes] = field(default_factory=dict)
+    environment: Mapping[str, str | None] = field(default_factory=dict)  # None: the variable is taken away
+    lines: tuple[str, ...] = ()  # of an advice: where to look
 
     def diff(self, relative_to: Path | None = None) -> str:
         """The unified diff, as `patch -p1` and `git apply` take it."""
