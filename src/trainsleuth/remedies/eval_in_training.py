@@ -13,7 +13,7 @@ NOT_MODELS = ("criterion", "loss", "metric", "accuracy", "print", "len", "autoca
 def wake_before_forward(source: Source, line: int) -> str:
     """Insert `model.train()` ahead of the loop in which the line calls the model."""
     statement = source.statement_at(line)
-    model = _called_model(source, statement, line)
+    model = called_model(source, statement, line)
     loop = _training_loop(source, statement)
     if loop is None:
         source.before(statement, f"{model}.train()")
@@ -46,7 +46,7 @@ def _is_train_false(node: cst.CSTNode) -> bool:
     return m.matches(node, m.Call(func=m.Attribute(attr=m.Name("train")), args=[m.Arg(value=m.Name("False"))]))
 
 
-def _called_model(source: Source, statement: cst.CSTNode, line: int) -> str:
+def called_model(source: Source, statement: cst.CSTNode, line: int) -> str:
     """The expression that is called like a model: a plain name or an attribute of self, and no function of the file."""
     imported = {name for node in source.all(cst.BaseSmallStatement) if isinstance(node, (cst.Import, cst.ImportFrom))  # type: ignore[type-abstract]
                 for name in names_in(node)}  # fmt: skip

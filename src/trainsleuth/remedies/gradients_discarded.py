@@ -21,8 +21,8 @@ def rewrite(clearing: Source, lines: Sequence[int], stepping: Source, step_line:
     for node in cleared:
         clearing.remove(node)
         said.append(f"line {clearing.first_line(node)} no longer clears gradients that wait for their step")
-    optimizer = _stepped(stepping, step)
-    last = _behind_the_scaler(stepping, stepping.statement_of(step))
+    optimizer = stepped(stepping, step)
+    last = behind_the_scaler(stepping, stepping.statement_of(step))
     if not _clears_after(stepping, last, cleared):
         stepping.after(last, f"{optimizer}.zero_grad()")
         said.append(f"they are cleared after the step in line {stepping.first_line(step)}")
@@ -39,7 +39,7 @@ def rewrite_by_hand(source: Source, step_line: int) -> str:
     owner = source.enclosing(found[0], cst.FunctionDef)
     if owner is home:
         source.remove(found[0])
-        source.after(source.statement_of(step), f"{_stepped(source, step)}.zero_grad()")
+        source.after(source.statement_of(step), f"{stepped(source, step)}.zero_grad()")
         return _moved(source, found[0], step)
     calls = [
         statement for statement in source.all(cst.Expr, home)
@@ -72,20 +72,20 @@ def _step(source: Source, line: int | None, near: cst.CSTNode | None) -> cst.Cal
                 return node
     scope = source.enclosing(near, cst.FunctionDef) if near is not None else None
     for place in (scope, source.module):
-        steps = [] if place is None else [call for call in source.all(cst.Call, place) if _looks_like_a_step(source, call)]
+        steps = [] if place is None else [call for call in source.all(cst.Call, place) if looks_like_a_step(source, call)]
         if len(steps) == 1:
             return steps[0]
     raise NotPossible("the step that uses the gradients was not found in the source")
 
 
-def _looks_like_a_step(source: Source, call: cst.Call) -> bool:
+def looks_like_a_step(source: Source, call: cst.Call) -> bool:
     if called_name(call) != "step" or not isinstance(call.func, cst.Attribute):
         return False
     receiver = source.code(call.func.value).lower()
     return "sched" not in receiver and "env" not in receiver.split(".") and "prof" not in receiver
 
 
-def _stepped(source: Source, step: cst.Call) -> str:
+def stepped(source: Source, step: cst.Call) -> str:
     """The optimizer's expression: of `optimizer.step()`, or of `scaler.step(optimizer)`."""
     assert isinstance(step.func, cst.Attribute)
     receiver = source.code(step.func.value)
@@ -94,7 +94,7 @@ def _stepped(source: Source, step: cst.Call) -> str:
     return receiver
 
 
-def _behind_the_scaler(source: Source, step: Statement) -> Statement:
+def behind_the_scaler(source: Source, step: Statement) -> Statement:
     """A scaler's update belongs to its step."""
     block = source.block_of(step)
     following = block[block.index(step) + 1 :]

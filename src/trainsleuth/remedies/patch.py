@@ -6,6 +6,7 @@ import difflib
 import io
 import os
 import shutil
+import subprocess
 import tempfile
 import tokenize
 from collections.abc import Mapping
@@ -16,12 +17,14 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Patch:
-    """What cures a finding; an `advice` has no files, because no sound rewrite exists."""
+    """What cures a finding: changed files, or changed variables; an `advice` has neither, because no sound rewrite exists."""
 
-    kind: Literal["patch", "advice"]
+    kind: Literal["patch", "env", "advice"]
     summary: str
     files: Mapping[Path, bytes] = field(default_factory=dict)
     before: Mapping[Path, bytes] = field(default_factory=dict)
+    environment: Mapping[str, str | None] = field(default_factory=dict)  # None: the variable is taken away
+    lines: tuple[str, ...] = ()  # of an advice: where to look
 
     def diff(self, relative_to: Path | None = None) -> str:
         """The unified diff, as `patch -p1` and `git apply` take it."""
@@ -30,6 +33,34 @@ class Patch:
 
 class PatchError(Exception):
     """The patch cannot be applied; the message is for the user."""
+
+
+def uncommitted(patch: Patch) -> list[Path]:
+    """Files of the patch whose present content git does not have: changed, or not tracked. Without git there are none."""
+    found = []
+    for path in patch.files:
+        asked = ["git", "-C", str(path.parent), "status", "--porcelain", "--ignored", "--", path.name]
+        try:
+            answer = subprocess.run(asked, capture_output=True, text=True, timeout=30, check=False)
+        except (OSError, subprocess.SubprocessError):
+            continue
+        if answer.returncode == 0 and answer.stdout.strip():
+            found.append(path)
+    return found
+
+
+def back_up(patch: Patch, folder: Path) -> Path:
+    """Keep the files as they are in a fresh folder, under the names they have."""
+    for number in range(1, 1000):
+        kept = folder / f"B{number}"
+        if not kept.exists():
+            break
+    common = Path(os.path.commonpath([path.parent for path in patch.files]))
+    for path, content in patch.before.items():
+        copy = kept / path.relative_to(common)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(content)
+    return kept
 
 
 def _diff(path: Path, old: bytes, new: bytes, relative_to: Path | None) -> str:

@@ -7,7 +7,7 @@ import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import libcst as cst
 from libcst import matchers as m
@@ -124,7 +124,12 @@ class Source:
     # -- changing --------------------------------------------------------------------------------------------------
 
     def replace(self, node: cst.CSTNode, by: cst.CSTNode) -> None:
-        self.changes[node] = lambda _: by
+        self.edit(node, lambda _: by)
+
+    def edit(self, node: cst.CSTNode, change: Change) -> None:
+        """Change a node, on top of what was decided for it before."""
+        earlier = self.changes.get(node)
+        self.changes[node] = change if earlier is None else lambda updated: _one_after_the_other(updated, earlier, change)
 
     def remove(self, node: cst.CSTNode) -> None:
         """Take a statement out, and with it every loop, branch and condition that has nothing left to do."""
@@ -188,7 +193,7 @@ class Source:
 
     def after(self, statement: Statement, *lines: str) -> None:
         added = [self._line(text) for text in lines]
-        self.changes[statement] = lambda updated: cst.FlattenSentinel([updated, *added])
+        self.edit(statement, lambda updated: cst.FlattenSentinel([updated, *added]))
 
     def before(self, statement: Statement, *lines: str) -> None:
         added = [self._line(text) for text in lines]
@@ -199,7 +204,7 @@ class Source:
             first = added[0].with_changes(leading_lines=empty)
             return cst.FlattenSentinel([first, *added[1:], updated.with_changes(leading_lines=kept)])
 
-        self.changes[statement] = put
+        self.edit(statement, put)
 
     def move_below(
         self, moved: list[Statement], below: Statement, edit: Callable[[cst.CSTNode], cst.CSTNode] | None = None
@@ -210,10 +215,8 @@ class Source:
             self.changes[statement] = lambda _: cst.RemoveFromParent()
         self.changes[below] = lambda updated: cst.FlattenSentinel([updated, *edited])
 
-    def _line(self, text: str) -> cst.SimpleStatementLine:
-        parsed = cst.parse_statement(text, config=self.module.config_for_parsing)
-        assert isinstance(parsed, cst.SimpleStatementLine)
-        return parsed
+    def _line(self, text: str) -> Statement:
+        return cst.parse_statement(text, config=self.module.config_for_parsing)
 
     def rewritten(self) -> bytes:
         """The file with its changes, in its own encoding and newlines; it is certain to compile."""
@@ -227,6 +230,22 @@ class Source:
         if content == self.original:
             raise NotPossible("the rewrite changes nothing")
         return content
+
+
+def _one_after_the_other(updated: cst.CSTNode, first: Change, second: Change) -> Any:
+    """The second change applies to what the first one made of the node itself, not to lines that it put around it."""
+    made = first(updated)
+    if isinstance(made, cst.CSTNode):
+        return second(made)
+    if isinstance(made, cst.RemovalSentinel):
+        raise NotPossible("two changes in one statement")
+    nodes = list(made)
+    at = next((index for index, node in enumerate(nodes) if node is updated), len(nodes) - 1)
+    again = second(nodes[at])
+    if isinstance(again, cst.RemovalSentinel):
+        raise NotPossible("two changes in one statement")
+    nodes[at : at + 1] = [again] if isinstance(again, cst.CSTNode) else list(again)
+    return cst.FlattenSentinel(nodes)
 
 
 class _Rewriter(cst.CSTTransformer):

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from trainsleuth.remedies.patch import Patch
-from trainsleuth.report.json_report import finding_from_json
+from trainsleuth.remedies.verify import Checked
+from trainsleuth.report.json_report import finding_from_json, shown
 from trainsleuth.rules.kinds import Finding
 from trainsleuth.trials.isolate import Isolated, words
 from trainsleuth.trials.measure import mechanism_words
@@ -69,18 +70,28 @@ def _subject(verdict: Verdict) -> str:
     return f"{name} " if kind == "knob" else ""
 
 
-def add_patch(report: dict[str, Any], finding: str, patch: Patch, cwd: Path, verified: bool, pair: list[Known]) -> None:
-    """Put the patch first among the finding's remedies, with the trial that verified it."""
+def add_patch(report: dict[str, Any], finding: str, patch: Patch, cwd: Path, checked: Checked | None) -> None:
+    """Put the patch first among the finding's remedies, with the trials that it was checked by."""
     row = next(row for row in report["findings"] if row["id"] == finding)
     others = [remedy for remedy in row["remedies"] if remedy["kind"] == "advice" and remedy["summary"] != patch.summary]
     diff = patch.diff(cwd)
-    if not pair:  # not tried now: what an earlier trial of the same patch showed still holds
-        verified = any(remedy["diff"] == diff and remedy["verified"] for remedy in row["remedies"] if diff)
-    row["remedies"] = [{"kind": patch.kind, "summary": patch.summary, "diff": diff, "verified": verified}, *others]
+    earlier = any(remedy["diff"] == diff and remedy["verified"] for remedy in row["remedies"] if diff)
+    verified = earlier if checked is None else checked.ok  # not tried now: what an earlier trial of the same patch showed still holds
+    new: dict[str, Any] = {"kind": patch.kind, "summary": patch.summary, "diff": diff, "verified": verified}
+    if patch.lines:
+        new["lines"] = [shown(line, cwd) for line in patch.lines]
+    if patch.environment:
+        new["environment"] = dict(patch.environment)
+    row["remedies"] = [new, *others]
+    if checked is None:
+        return
     known = {trial.get("id") for trial in report["trials"] if trial.get("finding") == finding}
-    for trial in pair:
+    for trial, line in zip(checked.trials, checked.lines[-len(checked.trials) :]):
         if trial.id not in known:
-            report["trials"].append(trial_row(trial, finding, row["rule"], MARKS[trial.role]))
+            report["trials"].append({**trial_row(trial, finding, row["rule"], MARKS[trial.role]), "line": line})
+    report["trials"] = [trial for trial in report["trials"] if not (trial.get("finding") == finding and "remedy" in trial)]
+    said = f"{'verified' if checked.ok else 'not verified'}: {checked.why}"
+    report["trials"].append({"finding": finding, "remedy": patch.summary, "verified": checked.ok, "line": said})
 
 
 def trial_row(known: Known, finding: str, rule: str, mark: str) -> dict[str, Any]:

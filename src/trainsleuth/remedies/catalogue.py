@@ -1,0 +1,414 @@
+"""Which remedy belongs to which rule: the ways to rewrite the source, best first, and the advice where none of them fits."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import libcst as cst
+from libcst import matchers as m
+
+from trainsleuth.remedies import (
+    activations,
+    eval_in_training,
+    gradients_discarded,
+    graph_cuts,
+    half_precision,
+    in_place,
+    learning_rate,
+    loaders,
+    loss_arguments,
+    normalising,
+    not_finite,
+    params_frozen,
+    params_not_in_optimizer,
+    processes,
+    ranks,
+    registration,
+    schedule,
+    softmax,
+    stepping,
+    validation_mode,
+)
+from trainsleuth.remedies.desk import Desk, Diagnosed, Way, at_the_first, in_the_files
+from trainsleuth.remedies.frameworks import trainer_setting
+from trainsleuth.remedies.loss_arguments import when
+from trainsleuth.remedies.source import NotPossible, Source
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """The ways that may cure what a rule finds; the advice is for the case that none of them is open."""
+
+    advice: str
+    ways: tuple[Way, ...] = ()
+
+
+def _params_frozen(desk: Desk, finding: Diagnosed, plain: bool) -> str:
+    freezing = [place for place in finding.where if "requires_grad" in place.code]
+    if freezing:
+        file = freezing[0].file
+        lines = [place.line for place in freezing if place.file == file]
+        return params_frozen.rewrite(desk.source(file), lines, [] if plain else finding.evidence)
+    for file in dict.fromkeys(place.file for place in finding.where):
+        lines = _made_frozen(desk.source(file), " ".join(finding.evidence))
+        if lines:
+            return params_frozen.rewrite(desk.source(file), lines, [] if plain else finding.evidence)
+    raise NotPossible("no line sets requires_grad where it can be seen")
+
+
+def _made_frozen(source: Source, evidence: str) -> list[int]:
+    """Lines that make a parameter without a gradient, under a name that the evidence has."""
+    lines = []
+    frozen = m.Arg(keyword=m.Name("requires_grad"), value=m.Name("False"))
+    for node in source.all(cst.Assign):
+        target = node.targets[0].target
+        name = target.attr.value if isinstance(target, cst.Attribute) else getattr(target, "value", "")
+        arguments = [argument for argument in source.all(cst.Arg, node.value) if m.matches(argument, frozen)]
+        if arguments and re.search(rf"(?:^|[\s.,]){re.escape(str(name))}\b", evidence):
+            lines.append(source.first_line(arguments[0]))
+    return lines
+
+
+def _params_not_in_optimizer(desk: Desk, finding: Diagnosed) -> str:
+    builders = [place for place in finding.where if "made after" not in place.note and "assign=" not in place.note]
+    problem = NotPossible("the finding names no line that builds an optimizer")
+    for place in builders:
+        source = desk.source(place.file)
+        others = [other.line for other in finding.where if other is not place and Path(other.file).resolve() == source.path]
+        try:
+            return params_not_in_optimizer.rewrite(source, place.line, others)
+        except NotPossible as found:
+            problem = found
+            desk.afresh()
+    raise problem
+
+
+def _gradients_discarded(desk: Desk, finding: Diagnosed) -> str:
+    clearing = [place for place in finding.where if "zero_grad" in place.code]
+    step = next((place for place in finding.where if re.search(r"\.step\(", place.code) and "zero_grad" not in place.code), None)
+    if not clearing:
+        if step is None:
+            raise NotPossible("the finding names no call of zero_grad")
+        return gradients_discarded.rewrite_by_hand(desk.source(step.file), step.line)
+    file = clearing[0].file
+    lines = [place.line for place in clearing if place.file == file]
+    stepping_in = desk.source(step.file) if step is not None else desk.source(file)
+    return gradients_discarded.rewrite(desk.source(file), lines, stepping_in, step.line if step is not None else None)
+
+
+def _wake(desk: Desk, finding: Diagnosed) -> str:
+    return at_the_first(eval_in_training.wake_before_forward, code=r"^(?!.*(\.eval\(\)|\.train\(False\)))")(desk, finding)  # type: ignore[return-value]
+
+
+SETS_EVAL = r"\.eval\(\)|\.train\(False\)"
+FINDS_UNUSED = trainer_setting({"ddp_find_unused_parameters": "True"}, {"strategy": '"ddp_find_unused_parameters_true"'})
+CLIPPED_BY_TRAINER = trainer_setting({"max_grad_norm": "1.0"}, {"gradient_clip_val": "1.0"})
+BUILT = "built|optimizer|killed"
+OUT_OF_PLACE = (
+    at_the_first(in_place.out_of_place, in_place.built_in_place, note="chang|modif|mutat|writ|in place"),
+    at_the_first(in_place.written_on_a_copy, note="chang|modif|mutat|writ|in place"),
+    at_the_first(in_place.out_of_place, in_place.built_in_place, in_place.written_on_a_copy),
+)
+SPAWN = (in_the_files(processes.spawn), in_the_files(processes.one_thread, processes.one_thread_everywhere))
+
+REMEDIES: dict[str, Remedy] = {
+    # -- it runs and does not learn ------------------------------------------------------------------------------------
+    "stall/params-frozen": Remedy(
+        "Freeze by module instead of by a pattern in names, and print what is left trainable.",
+        (partial(_params_frozen, plain=False), partial(_params_frozen, plain=True)),
+    ),
+    "stall/params-not-in-optimizer": Remedy(
+        "Build the optimizer from the final model: after heads are replaced, wrappers applied, weights loaded.",
+        (_params_not_in_optimizer,),
+    ),
+    "stall/accumulated-gradients-discarded": Remedy(
+        "Clear the gradients right after the step that used them, and nowhere else.", (_gradients_discarded,),
+    ),
+    "stall/gradients-never-cleared": Remedy(
+        "Call optimizer.zero_grad() once per step, right after the step.",
+        (at_the_first(stepping.call_the_clearing), at_the_first(stepping.clear_after_the_step)),
+    ),
+    "stall/optimizer-never-steps": Remedy(
+        "Call optimizer.step() after backward, and print the condition it stands under.",
+        (
+            at_the_first(stepping.call_the_step), at_the_first(stepping.condition_can_be_true),
+            at_the_first(stepping.also_at_the_end_of_the_loader), at_the_first(stepping.step_after_backward),
+        ),
+    ),
+    "stall/no-gradient": Remedy(
+        "Keep the path from these layers to the loss inside torch: no detach, item, numpy or no_grad on it. For argmax and rounding use a "
+        "straight-through estimate: y = soft + (hard - soft).detach().",
+        (at_the_first(graph_cuts.uncut), at_the_first(graph_cuts.gradients_on)),
+    ),
+    "stall/learning-rate-zero": Remedy(
+        "Print the learning rate where the optimizer is built, and follow it back to where it becomes 0.",
+        (at_the_first(learning_rate.divide_truly),),
+    ),
+    "stall/double-softmax": Remedy(
+        "Return logits from the model; apply softmax or sigmoid only where probabilities are shown.",
+        (at_the_first(softmax.drop_activation),),
+    ),
+    "stall/wrong-softmax-axis": Remedy(
+        "Let the softmax run over the classes: dim=-1, or dim=1 for images.",
+        (at_the_first(softmax.class_axis), in_the_files(softmax.only_softmax)),
+    ),
+    "stall/unregistered-modules": Remedy(
+        "Keep layers in nn.ModuleList or nn.ModuleDict and trainable tensors in nn.Parameter.", (registration.register,),
+    ),
+    "stall/shape-broadcast": Remedy(
+        "Give predictions and targets the same shape before the loss: prediction.squeeze(-1) or target.unsqueeze(-1).",
+        (loss_arguments.same_shape,),
+    ),
+    "stall/vanishing-gradient": Remedy(
+        "ReLU or GELU between the layers, residual connections, a norm layer, or another initialisation.",
+        (at_the_first(activations.not_saturating),),
+    ),
+    "stall/dead-units": Remedy(
+        "Lower the learning rate or warm it up, check the biases, or use LeakyReLU, GELU or a norm layer before the activation.",
+        (
+            at_the_first(learning_rate.smaller(10), note="killed"), at_the_first(learning_rate.smaller(1000), note="killed"),
+            in_the_files(lambda source: activations.no_silencing_bias(source, 0)), at_the_first(activations.leaky, note="built"),
+        ),
+    ),
+    "stall/scaler-skips-steps": Remedy(
+        "Find the operation whose result exceeds 65,504 and compute it in 32 bit: x.float(), or torch.autocast(…, enabled=False) around it.",
+        (in_the_files(half_precision.usual_scale), in_the_files(half_precision.bf16)),
+    ),
+    "stall/inputs-and-targets-misaligned": Remedy(
+        "Follow one sample from its file to the loss; shuffle pairs, never one side alone.",
+        (
+            in_the_files(loaders.same_order_for_both), in_the_files(loaders.one_order_for_two_loaders),
+            at_the_first(loss_arguments.argmax_over_classes),
+        ),
+    ),
+    "stall/input-ignored": Remedy(
+        "Print what the named module receives for two different samples: a mask of zeros, the wrong variable, a norm over one element."
+    ),
+    "stall/metric-does-not-follow-loss": Remedy(
+        "For CTC keep the blank's index out of the alphabet and give the model at least as many frames as symbols; for a metric "
+        "compute it from the logits of this step.",
+    ),
+    "stall/uniform-predictions": Remedy(
+        "Print the size of the logits before the loss; a lost temperature or logit scale makes them too small to tell classes apart."
+    ),
+    # -- mode ----------------------------------------------------------------------------------------------------------
+    "mode/eval-during-training": Remedy(
+        "Call model.train() at the start of each epoch, after validation has put the model into eval mode.",
+        (_wake, at_the_first(eval_in_training.drop_eval, code=SETS_EVAL)),
+    ),
+    "mode/train-during-validation": Remedy(
+        "Call model.eval() before validation and model.train() after it.", (at_the_first(validation_mode.sleep_before_validation),),
+    ),
+    # -- data ----------------------------------------------------------------------------------------------------------
+    "data/labels-out-of-range": Remedy(
+        "Count the classes again: the head needs one output more than the highest label; masks of 0 to 255 need a division.",
+        (
+            when(r"counted from 1", at_the_first(loss_arguments.shift_labels)),
+            when(r": 0 to 255\b", at_the_first(loss_arguments.divide_masks)),
+            when(r"has an output for it", at_the_first(loss_arguments.ignore_nothing)),
+        ),
+    ),
+    "data/labels-off-by-one": Remedy(
+        "Look at the sources of the labels one by one: which of them counts from 1?",
+        (when(r"none is 0", at_the_first(loss_arguments.shift_labels)),),
+    ),
+    "data/labels-one-hot": Remedy(
+        "Take argmax(dim=1) of one-hot labels; for several labels per sample use binary_cross_entropy_with_logits.",
+        (
+            when(r"one label per class", at_the_first(loss_arguments.argmax_over_classes)),
+            when(r"targets \(\d+, \d+, \d+\)", at_the_first(loss_arguments.classes_on_axis_one)),
+        ),
+    ),
+    "data/labels-constant": Remedy(
+        "Print the labels of a batch and look at the line that makes them: an index that is not used, a broadcast, a threshold on another scale.",
+        (in_the_files(loss_arguments.indices_not_values), in_the_files(loss_arguments.ignore_the_padding)),
+    ),
+    "data/not-normalised": Remedy(
+        "Subtract the mean and divide by the standard deviation of the training data, or divide pixels by 255.",
+        (in_the_files(normalising.norm_first),),
+    ),
+    "data/not-shuffled": Remedy(
+        "Shuffle before batches are cut: shuffle=True, or a permutation that is applied to inputs and labels alike.",
+        (at_the_first(loaders.shuffled),),
+    ),
+    # -- schedule ------------------------------------------------------------------------------------------------------
+    "schedule/decays-to-zero-early": Remedy(
+        "Count the schedule's length in the unit in which it is stepped: epochs times batches when it is stepped per batch.",
+        (at_the_first(schedule.length_in_batches), at_the_first(schedule.step_once_an_epoch)),
+    ),
+    "schedule/warmup-never-ends": Remedy(
+        "Count warm-up in the unit in which the scheduler is stepped: updates, not epochs, samples or micro-batches.",
+        (
+            at_the_first(schedule.count_batches_not_samples), at_the_first(schedule.step_once_a_batch),
+            at_the_first(schedule.shorter_warmup), in_the_files(schedule.shorter_configured_warmup),
+        ),
+    ),
+    "schedule/step-order": Remedy(
+        "Call optimizer.step() first, then scheduler.step().", (at_the_first(schedule.after_the_optimizer, note="must come after|^$"),),
+    ),
+    "schedule/reset-on-resume": Remedy(
+        "Save scheduler.state_dict() with the optimizer's, and load both.", (schedule.restore_the_scheduler,),
+    ),
+    # -- hang ----------------------------------------------------------------------------------------------------------
+    "hang/openmp-after-fork": Remedy('Start children with multiprocessing.get_context("spawn"), or fork before any tensor is computed.', SPAWN),
+    "hang/fork-with-live-threads": Remedy(
+        'Start children with multiprocessing.get_context("spawn"), or make the pool, the lock or the model anew inside the child.',
+        (in_the_files(processes.spawn),),
+    ),
+    "hang/openmp-thread-limit": Remedy(
+        "Remove the limit on OpenMP's threads, or tell torch to use no more threads than it allows.",
+        (in_the_files(processes.no_limit), processes.threads_within_the_limit, processes.without_the_limit),
+    ),
+    "hang/two-openmp-runtimes": Remedy("Install torch and numpy from one source.", (processes.one_threading_layer,)),
+    "hang/dataloader-worker": Remedy(
+        "Run with num_workers=0 to see where the sample stands; give that line a time limit, or skip the sample.",
+        (when(r"the parent had these threads", at_the_first(loaders.workers_afresh)),),
+    ),
+    "hang/python-lock": Remedy("Take locks in one order everywhere, and hold them as short as possible.", (processes.reentrant,)),
+    "hang/queue-nobody-feeds": Remedy(
+        "Put an end mark into the queue in a `finally` of the producer, or call get(timeout=…) and look whether it is alive."
+    ),
+    "hang/input-blocked": Remedy(
+        "Give the call a time limit, and look why the other side is silent; a job without a terminal must not ask questions.",
+        (at_the_first(processes.time_limit),),
+    ),
+    "hang/gil-held-by-native-code": Remedy(
+        "Let the extension release the interpreter's lock around the long part, or bound the call; a regular expression that backtracks "
+        "without end needs another form.",
+        (in_the_files(processes.release_the_lock),),
+    ),
+    # -- ranks ---------------------------------------------------------------------------------------------------------
+    "ranks/unused-parameters": Remedy(
+        "Use the parameters in every forward, freeze them, or give DDP find_unused_parameters=True.",
+        (at_the_first(ranks.find_unused), FINDS_UNUSED),
+    ),
+    "ranks/same-data-on-every-rank": Remedy(
+        "Give the loader a DistributedSampler and call its set_epoch, or divide the data by rank.",
+        (at_the_first(loaders.divided_among_ranks),),
+    ),
+    "ranks/uneven-batches": Remedy(
+        "Use a DistributedSampler, which gives every rank the same number, or run the loop in `with model.join():`.",
+        (at_the_first(ranks.join),),
+    ),
+    "ranks/collective-missing": Remedy(
+        "Let every rank make the same calls: no collective inside `if rank == 0`, and a decision to stop is taken together (all_reduce it).",
+        (at_the_first(ranks.out_of_the_branch),),
+    ),
+    "ranks/collective-mismatch": Remedy(
+        "Let every rank make the same calls in the same order and shape, also where it has nothing to contribute.",
+        (at_the_first(ranks.out_of_the_branch),),
+    ),
+    "ranks/diverged-weights": Remedy(
+        "Load or make the weights before wrapping the model in DDP, on every rank, or broadcast them once.",
+        (at_the_first(ranks.load_on_all, note="loads"), in_the_files(ranks.broadcast_before_the_optimizer)),
+    ),
+    "ranks/straggler": Remedy(
+        "Give each rank as much work: shuffle before dividing, or give the loader workers.", (at_the_first(loaders.interleaved),),
+    ),
+    # -- numbers that break --------------------------------------------------------------------------------------------
+    "nan/log-of-zero": Remedy(
+        "Keep zero out of the logarithm: log_softmax, binary_cross_entropy_with_logits, or clamp its input.",
+        (at_the_first(not_finite.log_of_softmax), at_the_first(not_finite.log_not_of_zero)),
+    ),
+    "nan/sqrt-at-zero": Remedy(
+        "Keep zero out of the root: its slope is infinite there. Clamp its input at a small number.",
+        (at_the_first(not_finite.sqrt_not_of_zero), at_the_first(not_finite.inverse_not_at_one)),
+    ),
+    "nan/zero-division": Remedy(
+        "Guard the divisor: clamp(min=…) for counts and norms, a small number added otherwise.", (at_the_first(not_finite.divide_by_something),),
+    ),
+    "nan/where-trap": Remedy(
+        "Guard the input inside as well: x_safe = torch.where(ok, x, 1), then torch.where(ok, f(x_safe), other).",
+        (at_the_first(not_finite.guard_inside_where),),
+    ),
+    "nan/exp-overflow": Remedy(
+        "Use logsumexp, softplus or log-space, scale the inputs, or bound the argument of exp.",
+        (at_the_first(not_finite.stable_exponential), at_the_first(not_finite.bounded_exponential)),
+    ),
+    "nan/half-overflow": Remedy(
+        "Compute this operation in 32 bit, scale its inputs down before it, or use bfloat16.",
+        (in_the_files(half_precision.bf16), at_the_first(not_finite.in_full_precision)),
+    ),
+    "nan/softmax-of-empty-row": Remedy(
+        "A row that is masked as a whole has no softmax: mask with the lowest finite number, or leave such rows out.",
+        (at_the_first(not_finite.finite_mask),),
+    ),
+    "nan/variance-of-one-sample": Remedy(
+        "The deviation of one sample is 0 / 0: drop_last=True, or correction=0.",
+        (in_the_files(not_finite.drop_the_last_batch), at_the_first(not_finite.deviation_of_one)),
+    ),
+    "nan/ctc-infinite": Remedy(
+        "zero_infinity=True, and drop the samples whose targets are longer than their inputs.", (in_the_files(not_finite.zero_infinity),),
+    ),
+    "nan/diverged": Remedy(
+        "Lower the learning rate, warm it up, or clip the gradients.",
+        (
+            at_the_first(learning_rate.smaller(10)), CLIPPED_BY_TRAINER,
+            in_the_files(not_finite.clip_before_the_step), at_the_first(learning_rate.smaller(100)),
+        ),
+    ),
+    "nan/bad-sample": Remedy("Repair or drop the sample that is named; test inputs with torch.isfinite where they are read."),
+    "nan/bad-weights": Remedy("The file that was loaded holds NaN or infinity: load an earlier one, or save in 32 bit."),
+    "autograd/modified-in-place": Remedy(
+        "Make a new tensor instead of changing the old one: x = x + 1, relu instead of relu_, torch.stack instead of h[:, t] = ….",
+        OUT_OF_PLACE,
+    ),
+    "autograd/silently-modified": Remedy(
+        "Change weights after the step, under torch.no_grad(), and never what a forward has used before its backward.",
+        (at_the_first(in_place.changed_after_the_step), at_the_first(in_place.on_a_clone), *OUT_OF_PLACE),
+    ),
+    "autograd/leaf-modified": Remedy(
+        "Change parameters by hand only under torch.no_grad().", (at_the_first(in_place.without_gradients),),
+    ),
+    "autograd/graph-freed": Remedy(
+        "Detach the state that goes from one step to the next, or add up the losses and call backward once.",
+        (at_the_first(in_place.detach_the_state), at_the_first(in_place.keep_the_graph)),
+    ),
+    "autograd/step-between-backwards": Remedy(
+        "Compute the second loss after the first step, or step after both backwards.", (at_the_first(in_place.step_after_all_backwards),),
+    ),
+    "autograd/custom-function-not-static": Remedy(
+        "Make forward and backward static, take ctx, and call the Function by apply.", (in_the_files(in_place.static_function),),
+    ),
+    "autograd/custom-backward-wrong": Remedy("Compare backward with torch.autograd.gradcheck in double precision; the formula is wrong."),
+    "checkpoint/random-inside": Remedy(
+        "Draw random numbers from torch inside a checkpointed block, or draw them outside and pass them in.",
+        (at_the_first(in_place.torch_random),),
+    ),
+    "precision/clip-before-unscale": Remedy(
+        "Call scaler.unscale_(optimizer) before clipping.", (at_the_first(half_precision.unscale_before_clipping),),
+    ),
+    "precision/no-grad-scaler": Remedy(
+        "Use torch.amp.GradScaler with float16, or bfloat16, which needs none.",
+        (in_the_files(half_precision.add_a_scaler), in_the_files(half_precision.bf16)),
+    ),
+    "precision/gradient-underflow": Remedy(
+        "Use torch.amp.GradScaler with float16, or bfloat16.",
+        (in_the_files(half_precision.add_a_scaler), in_the_files(half_precision.bf16)),
+    ),
+    "precision/scale-collapsed": Remedy(
+        "Find the operation that overflows and compute it in 32 bit, or use bfloat16.", (in_the_files(half_precision.bf16),),
+    ),
+    "precision/step-without-unscale": Remedy(
+        "Let the scaler make the step: scaler.step(optimizer), then scaler.update().", (in_the_files(half_precision.step_through_the_scaler),),
+    ),
+    "precision/optimizer-epsilon": Remedy(
+        "Give the optimizer an eps that half precision can hold, 1e-4, or keep the weights in 32 bit.",
+        (at_the_first(half_precision.larger_epsilon), in_the_files(half_precision.norms_in_full_precision)),
+    ),
+    "precision/norm-weights-frozen": Remedy(
+        "Keep the weights in 32 bit and compute in 16 bit under torch.autocast.", (in_the_files(half_precision.norms_in_full_precision),),
+    ),
+    "precision/loss-computed-in-half": Remedy(
+        "Compute the loss in 32 bit: logits.float().", (at_the_first(loss_arguments.in_full_precision),),
+    ),
+    "precision/autocast-around-backward": Remedy(
+        "Close the autocast block before backward.", (at_the_first(half_precision.backward_outside_autocast),),
+    ),
+    "logging/nan-hidden": Remedy(
+        "Show NaN as NaN: logging_nan_inf_filter=False, no nan_to_num in the logger.", (trainer_setting({"logging_nan_inf_filter": "False"}),),
+    ),
+}  # fmt: skip

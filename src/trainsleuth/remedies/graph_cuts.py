@@ -1,0 +1,145 @@
+"""Cures `stall/no-gradient`: the expression or the block that cuts the graph is taken away."""
+
+from __future__ import annotations
+
+import libcst as cst
+from libcst import matchers as m
+
+from trainsleuth.remedies.expressions import argument, number_of, rewrite_as, unwrap
+from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, is_method_call
+
+NO_GRADIENTS = ("no_grad", "inference_mode", "set_grad_enabled")
+MOVES = ("cpu", "detach", "numpy", "float", "to", "clone", "contiguous")
+SAME_IN_TORCH = {"mean": "mean", "sum": "sum", "amax": "amax", "amin": "amin", "prod": "prod", "std": "std", "abs": "abs",
+                 "exp": "exp", "log": "log", "tanh": "tanh", "sqrt": "sqrt", "square": "square"}  # fmt: skip
+
+
+def uncut(source: Source, line: int) -> str:
+    """Take the cut out of the statement at this line, or the block around it that switches gradients off."""
+    statement = source.statement_at(line)
+    scope = statement if not isinstance(statement, (cst.With, cst.FunctionDef, cst.For, cst.If, cst.ClassDef)) else None
+    for node in everything(scope) if scope is not None else ():
+        said = _numpy(source, node) or _listed_items(source, node)
+        if said:
+            return f"line {line} {said}"
+    for node in everything(scope) if scope is not None else ():
+        if isinstance(node, cst.Call) and is_method_call(node, "detach") and isinstance(node.func, cst.Attribute):
+            source.replace(node, node.func.value)
+            return f"line {line} keeps the graph: no .detach()"
+        if isinstance(node, cst.Attribute) and node.attr.value == "data" and _is_tensor(source, node):
+            source.replace(node, node.value)
+            return f"line {line} keeps the graph: no .data"
+    return gradients_on(source, line)
+
+
+def gradients_on(source: Source, line: int) -> str:
+    """The `no_grad` block or decorator around, or at, the line goes."""
+    statement = source.statement_at(line)
+    for block in (statement, *source.above(statement)):
+        if isinstance(block, cst.With) and _switches_off(block):
+            if len(block.items) > 1:
+                items = [item for item in block.items if not _is_switch(item.item)]
+                items[-1] = items[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+                source.edit(block, lambda updated: updated.with_changes(items=items))
+            else:
+                unwrap(source, block)
+            return f"the block in line {source.first_line(block)} runs with gradients"
+        if isinstance(block, cst.FunctionDef):
+            found = [entry for entry in block.decorators if _is_switch(entry.decorator)]
+            if found:
+                left = [entry for entry in block.decorators if entry not in found]
+                source.edit(block, lambda updated: updated.with_changes(decorators=left))
+                return f"{block.name.value} runs with gradients: its decorator is taken away"
+    raise NotPossible(f"nothing at {source.path.name}:{line} cuts the graph in a form that can be taken away")
+
+
+def _switches_off(block: cst.With) -> bool:
+    return any(_is_switch(item.item) for item in block.items)
+
+
+def _is_switch(node: cst.CSTNode) -> bool:
+    if isinstance(node, cst.Call):
+        if called_name(node) == "set_grad_enabled":
+            return bool(node.args) and m.matches(node.args[0].value, m.Name("False"))
+        return called_name(node) in NO_GRADIENTS
+    return isinstance(node, (cst.Attribute, cst.Name)) and (
+        node.attr.value if isinstance(node, cst.Attribute) else node.value
+    ) in ("no_grad", "inference_mode")
+
+
+def _is_tensor(source: Source, node: cst.Attribute) -> bool:
+    """`z.data` that is read, not `p.data = …` and not the module `torch.utils.data`."""
+    parent = source.parent(node)
+    return not isinstance(parent, (cst.Attribute, cst.AssignTarget, cst.ImportAlias)) and source.code(node.value) not in (
+        "torch.utils", "utils",
+    )  # fmt: skip
+
+
+def _numpy(source: Source, node: cst.CSTNode) -> str:
+    """`torch.from_numpy(np.mean(h.cpu().data.numpy(), axis=1))` becomes `h.mean(dim=1)`."""
+    if not (isinstance(node, cst.Call) and called_name(node) in ("from_numpy", "tensor", "as_tensor") and node.args):
+        return ""
+    inner = node.args[0].value
+    if not (isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute)):
+        return ""
+    if _through_numpy(inner):
+        rewrite_as(source, node, "{x}", x=_before_numpy(inner))
+        return "stays in torch, where the graph is kept"
+    name = called_name(inner)
+    if source.code(inner.func.value) not in ("np", "numpy") or name not in SAME_IN_TORCH or not inner.args:
+        return ""
+    if not _through_numpy(inner.args[0].value):
+        return ""
+    axis = argument(inner, 1, "axis")
+    if len(inner.args) > 2 or (len(inner.args) == 2 and (axis is None or number_of(axis.value) is None)):
+        return ""
+    where = f"dim={source.code(axis.value)}" if axis is not None else ""
+    rewrite_as(source, node, f"{{x}}.{SAME_IN_TORCH[name]}({where})", x=_before_numpy(inner.args[0].value))
+    return "stays in torch, where the graph is kept"
+
+
+def _through_numpy(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Call) and is_method_call(node, "numpy")
+
+
+def _before_numpy(node: cst.BaseExpression) -> cst.BaseExpression:
+    """`h` of `h.detach().cpu().numpy()`."""
+    while True:
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and called_name(node) in MOVES:
+            node = node.func.value
+        elif isinstance(node, cst.Attribute) and node.attr.value == "data":
+            node = node.value
+        else:
+            return node
+
+
+def _listed_items(source: Source, node: cst.CSTNode) -> str:
+    """`torch.tensor([f(x).item() for x in xs])` becomes `torch.stack([f(x) for x in xs])`, nested lists as well."""
+    if not (isinstance(node, cst.Call) and called_name(node) in ("tensor", "FloatTensor", "as_tensor") and node.args):
+        return ""
+    if not isinstance(node.args[0].value, (cst.ListComp, cst.List)):
+        return ""
+    stacked = _stacked(source, node.args[0].value)
+    if stacked is None:
+        return ""
+    source.replace(node, stacked)
+    return "stacks tensors instead of their numbers, so the graph is kept"
+
+
+def _stacked(source: Source, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    if isinstance(node, cst.ListComp):
+        inner = _stacked(source, node.elt)
+        return None if inner is None else _stack(source, node.with_changes(elt=inner))
+    if isinstance(node, cst.List):
+        parts = [_stacked(source, element.value) for element in node.elements]
+        if not parts or any(part is None for part in parts):
+            return None
+        elements = [element.with_changes(value=part) for element, part in zip(node.elements, parts)]
+        return _stack(source, node.with_changes(elements=elements))
+    if isinstance(node, cst.Call) and is_method_call(node, "item") and isinstance(node.func, cst.Attribute):
+        return node.func.value
+    return None
+
+
+def _stack(source: Source, node: cst.BaseExpression) -> cst.BaseExpression:
+    return cst.Call(func=cst.parse_expression("torch.stack"), args=[cst.Arg(node)])

@@ -1,0 +1,269 @@
+"""Cures of the family `autograd`: the line that changes a tensor makes a new one, graphs end where a step ends."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+from libcst import matchers as m
+
+from trainsleuth.remedies.expressions import (
+    argument,
+    called,
+    calls_at,
+    drop_argument,
+    grouped,
+    loop_around,
+    put_on,
+    rewrite_as,
+    set_argument,
+)
+from trainsleuth.remedies.gradients_discarded import looks_like_a_step
+from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything
+
+OPERATORS = {
+    cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.DivideAssign: "/", cst.PowerAssign: "**",
+    cst.MatrixMultiplyAssign: "@",
+}  # fmt: skip
+SPECIAL = {"zero_": "torch.zeros_like({x})", "fill_": "torch.full_like({x}, {y})", "copy_": "{y}.clone()"}
+
+
+def out_of_place(source: Source, line: int) -> str:
+    """`x += 1` becomes `x = x + 1`, `x.relu_()` becomes `x = x.relu()`, `inplace=True` goes."""
+    statement = source.statement_at(line)
+    if isinstance(statement, cst.BaseCompoundStatement):
+        raise NotPossible(f"{source.path.name}:{line} begins a block")
+    for node in everything(statement):
+        said = _augmented(source, node) or _called_in_place(source, node) or _flagged(source, node)
+        if said:
+            return f"line {line} {said}"
+    raise NotPossible(f"the change in {source.path.name}:{line} has no form that can be made out of place")
+
+
+def _augmented(source: Source, node: cst.CSTNode) -> str:
+    if not isinstance(node, cst.AugAssign) or type(node.operator) not in OPERATORS:
+        return ""
+    if not isinstance(node.target, (cst.Name, cst.Attribute)):
+        return ""
+    sign = OPERATORS[type(node.operator)]
+    right = node.value if sign == "+" and not isinstance(node.value, cst.IfExp) else grouped(node.value)
+    new = cst.parse_statement(
+        f"{source.code(node.target)} = {source.code(node.target)} {sign} {cst.Module([]).code_for_node(right)}"
+    )
+    assert isinstance(new, cst.SimpleStatementLine)
+    source.replace(node, new.body[0])
+    return f"makes a new tensor: {source.code(new)}"
+
+
+def _called_in_place(source: Source, node: cst.CSTNode) -> str:
+    """A call as a statement of its own gets an assignment; inside an expression the plain form is enough."""
+    if isinstance(node, cst.Expr) and isinstance(node.value, cst.Call):
+        call = node.value
+        name = called_name(call)
+        if not name.endswith("_") or name.startswith("_") or not isinstance(call.func, cst.Attribute):
+            return ""
+        receiver = call.func.value
+        if source.code(receiver) in ("F", "torch", "nn.functional"):
+            if not call.args or not isinstance(call.args[0].value, (cst.Name, cst.Attribute)):
+                return ""
+            target = source.code(call.args[0].value)
+            plain = call.with_changes(func=call.func.with_changes(attr=cst.Name(name[:-1])))
+            return _assign(source, node, target, source.code(plain))
+        if not isinstance(receiver, (cst.Name, cst.Attribute)) or source.code(receiver).endswith(".data"):
+            return ""
+        target = source.code(receiver)
+        if name in SPECIAL:
+            given = source.code(call.args[0].value) if call.args else ""
+            return _assign(source, node, target, SPECIAL[name].format(x=target, y=given))
+        plain = call.with_changes(func=call.func.with_changes(attr=cst.Name(name[:-1])))
+        return _assign(source, node, target, source.code(plain))
+    if isinstance(node, cst.Call) and called_name(node).endswith("_") and not called_name(node).startswith("_"):
+        if called_name(node) in ("requires_grad_", "backward_", "to_", "init_", *SPECIAL) or "init" in source.code(node.func):
+            return ""
+        if isinstance(source.parent(node), cst.Expr) or not isinstance(node.func, cst.Attribute):
+            return ""
+        source.replace(node.func.attr, cst.Name(called_name(node)[:-1]))
+        return f"makes a new tensor: {called_name(node)[:-1]} instead of {called_name(node)}"
+    return ""
+
+
+def _assign(source: Source, node: cst.Expr, target: str, value: str) -> str:
+    new = cst.parse_statement(f"{target} = {value}")
+    assert isinstance(new, cst.SimpleStatementLine)
+    source.replace(node, new.body[0])
+    return f"makes a new tensor: {target} = {value}"
+
+
+def _flagged(source: Source, node: cst.CSTNode) -> str:
+    if not isinstance(node, cst.Call):
+        return ""
+    given = argument(node, None, "inplace")
+    if given is None and called_name(node) in ("ReLU", "ReLU6", "SiLU", "ELU", "LeakyReLU", "Dropout") and node.args:
+        first = node.args[0]
+        given = first if first.keyword is None and m.matches(first.value, m.Name("True")) else None
+    if given is None or not m.matches(given.value, m.Name("True")):
+        return ""
+    drop_argument(source, node, given)
+    return f"makes a new tensor: {called_name(node)} without inplace"
+
+
+def built_in_place(source: Source, line: int) -> str:
+    """The line calls a module that was built with inplace=True: where it is built, it loses it."""
+    for call in calls_at(source, line):
+        for node in source.all(cst.Assign):
+            if source.code(node.targets[0].target) == source.code(call.func) and isinstance(node.value, cst.Call):
+                for part in everything(node.value):
+                    said = _flagged(source, part)
+                    if said:
+                        return f"line {source.first_line(node)} {said}"
+    raise NotPossible(f"{source.path.name}:{line} calls nothing that was built with inplace=True")
+
+
+def written_on_a_copy(source: Source, line: int) -> str:
+    """`h[i] = v` writes into what backward still needs: write on a copy, which costs one copy each time."""
+    statement = source.statement_at(line)
+    for node in everything(statement):
+        target = (
+            node.targets[0].target if isinstance(node, cst.Assign) else node.target if isinstance(node, cst.AugAssign) else None
+        )
+        if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
+            name = target.value.value
+            source.before(statement, f"{name} = {name}.clone()")
+            return f"line {line} writes on a copy of {name}; in a loop, collecting the parts and torch.stack is cheaper"
+    raise NotPossible(f"{source.path.name}:{line} writes into no named tensor")
+
+
+def without_gradients(source: Source, line: int) -> str:
+    """A parameter is changed by hand: that is no part of the graph."""
+    statement = source.statement_at(line)
+    if not isinstance(statement, cst.SimpleStatementLine):
+        raise NotPossible(f"{source.path.name}:{line} begins a block")
+
+    def inside(updated: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(updated, cst.SimpleStatementLine)
+        item = cst.WithItem(cst.parse_expression("torch.no_grad()"))
+        return cst.With([item], cst.IndentedBlock([updated.with_changes(leading_lines=[])]), leading_lines=updated.leading_lines)
+
+    source.edit(statement, inside)
+    return f"line {line} changes the parameter outside of the graph (torch.no_grad)"
+
+
+def detach_the_state(source: Source, line: int) -> str:
+    """A state that is handed from one step to the next keeps all the steps before: it is detached where a step begins."""
+    for place in _loops(source, line):
+        carried = _carried(source, place)
+        if carried is None:
+            continue
+        name, statement = carried
+        form = f"{name} = tuple(part.detach() for part in {name})" if _is_a_pair(source, name) else f"{name} = {name}.detach()"
+        source.after(statement, form)
+        return f"{name} is detached after line {source.first_line(statement)}: each step has a graph of its own"
+    raise NotPossible("no state that goes from one step to the next was found")
+
+
+def _loops(source: Source, line: int) -> list[cst.For | cst.While]:
+    statement = source.statement_at(line)
+    found = loop_around(source, statement)
+    return [] if found is None else [found]
+
+
+def _carried(source: Source, loop: cst.For | cst.While) -> tuple[str, Statement] | None:
+    """A name that a statement of the loop both gives to a call and takes from it: `out, state = model(x, state)`."""
+    for node in source.all(cst.Assign, loop):
+        if not isinstance(node.value, cst.Call):
+            continue
+        targets = [source.code(element.value) for element in node.targets[0].target.elements] if isinstance(
+            node.targets[0].target, cst.Tuple) else [source.code(node.targets[0].target)]  # fmt: skip
+        given = [source.code(known.value) for call in everything(node.value) if isinstance(call, cst.Call) for known in call.args]
+        for name in targets:
+            if name in given and name.isidentifier():
+                return name, source.statement_of(node)
+    return None
+
+
+def _is_a_pair(source: Source, name: str) -> bool:
+    """Whether the state is an LSTM's pair, as far as the file tells."""
+    return bool(re.search(rf"\b{name}\s*=\s*\(|\bLSTM\(", source.code(source.module)))
+
+
+def keep_the_graph(source: Source, line: int) -> str:
+    """Of two backwards through one graph the first keeps it."""
+    home = source.enclosing(source.statement_at(line), cst.FunctionDef) or source.module
+    found = [call for call in called(source, "backward", below=home) if argument(call, None, "retain_graph") is None]
+    if len(called(source, "backward", below=home)) < 2 or not found:
+        raise NotPossible("there are no two backwards in this function")
+    set_argument(source, found[0], "retain_graph", "True")
+    return f"the backward in line {source.first_line(found[0])} keeps the graph for the next one"
+
+
+def step_after_all_backwards(source: Source, line: int) -> str:
+    """The step that changes weights between two backwards moves behind the last of them."""
+    statement = source.statement_at(line)
+    if not any(isinstance(call, cst.Call) and looks_like_a_step(source, call) for call in everything(statement)):
+        raise NotPossible(f"{source.path.name}:{line} does not step an optimizer itself")
+    block = source.block_of(statement)
+    later = [other for other in block[block.index(statement) + 1 :] if called(source, "backward", below=other)]
+    if not later:
+        raise NotPossible("no backward comes later in the same block")
+    source.remove(statement)
+    source.after(later[-1], source.code(statement))
+    return f"{source.code(statement)} comes after the backward in line {source.first_line(later[-1])}"
+
+
+def static_function(source: Source) -> str:
+    """forward and backward of a Function become static, and it is called by `apply`."""
+    said = []
+    for owner in source.all(cst.ClassDef):
+        if not any(source.code(base.value).rpartition(".")[2] == "Function" for base in owner.bases):
+            continue
+        loose = [f for f in source.all(cst.FunctionDef, owner) if f.name.value in ("forward", "backward") and not f.decorators]
+        for function in loose:
+            mark = cst.Decorator(cst.Name("staticmethod"), leading_lines=function.leading_lines)
+            source.edit(function, lambda updated, mark=mark: updated.with_changes(decorators=[mark], leading_lines=[]))  # type: ignore[misc]
+        for call in called(source, owner.name.value):
+            outer = source.parent(call)
+            if isinstance(outer, cst.Call) and outer.func is call:
+                source.replace(call, cst.parse_expression(f"{owner.name.value}.apply"))
+        if loose:
+            said.append(owner.name.value)
+    if not said:
+        raise NotPossible("no Function with methods that are not static was found")
+    return f"{', '.join(said)} has static methods and is called by apply"
+
+
+def changed_after_the_step(source: Source, line: int) -> str:
+    """Weights that are changed between forward and backward are changed behind the step instead."""
+    statement = source.statement_at(line)
+    moved = statement
+    for above in source.above(statement):
+        if isinstance(above, (cst.FunctionDef, cst.Module)):
+            break
+        if isinstance(above, (cst.For, cst.With, cst.If)) and not called(source, "backward", below=above):
+            moved = above
+    block = source.block_of(moved)
+    steps = [other for other in block[block.index(moved) + 1 :]
+             if any(isinstance(call, cst.Call) and looks_like_a_step(source, call) for call in everything(other))]  # fmt: skip
+    if not steps or not called(source, "backward", below=source.parent(moved)):
+        raise NotPossible("no step comes later in the same block")
+    source.move_below([moved], steps[0])
+    return f"line {source.first_line(moved)} comes after the step in line {source.first_line(steps[0])}"
+
+
+def on_a_clone(source: Source, line: int) -> str:
+    """`x.data` or numpy write into memory that backward still needs: let them have a copy."""
+    for node in everything(source.statement_at(line)):
+        if isinstance(node, cst.Call) and called_name(node) in ("numpy", "detach") and isinstance(node.func, cst.Attribute):
+            put_on(source, node, "copy()" if called_name(node) == "numpy" else "clone()")
+            return f"line {line} works on a copy"
+    raise NotPossible(f"{source.path.name}:{line} shares no memory in a form that can be copied")
+
+
+def torch_random(source: Source, line: int) -> str:
+    """torch's generator is restored when a checkpointed block is computed again; Python's and numpy's are not."""
+    found = [call for call in calls_at(source, line, "random", "rand", "uniform")
+             if source.code(call.func) in ("random.random", "np.random.rand", "np.random.random", "numpy.random.rand")]  # fmt: skip
+    if not found:
+        raise NotPossible(f"{source.path.name}:{line} draws no number from Python's or numpy's generator")
+    for call in found:
+        rewrite_as(source, call, "torch.rand(()).item()")
+    return f"line {line} draws from torch's generator, which is restored for the recomputation"

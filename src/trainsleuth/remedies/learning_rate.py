@@ -1,0 +1,94 @@
+"""Cures of learning rates: an integer division that makes them zero, a size that kills units or makes the run diverge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+
+from trainsleuth.remedies.expressions import argument, called, calls_at, number_of
+from trainsleuth.remedies.frameworks import HUGGING_FACE
+from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, names_in
+from trainsleuth.remedies.values import assigned, written_out
+
+SCHEDULES = ("LambdaLR", "MultiplicativeLR")
+DEPTH = 4
+
+
+def divide_truly(source: Source, line: int) -> str:
+    """`//` becomes `/` in whatever the learning rate of this optimizer or schedule is computed from."""
+    for call in calls_at(source, line):
+        for start in _rate_expressions(source, call):
+            division = _division(source, start, DEPTH)
+            if division is not None:
+                source.replace(division.operator, cst.Divide())
+                return f"line {source.first_line(division)} divides without rounding down: {source.code(division)} was 0"
+    raise NotPossible(f"no integer division leads to the learning rate in {source.path.name}:{line}")
+
+
+def _rate_expressions(source: Source, call: cst.Call) -> list[cst.CSTNode]:
+    if called_name(call) in SCHEDULES:
+        given = argument(call, 1, "lr_lambda")
+        return [] if given is None else [given.value]
+    given = argument(call, None, "lr", "learning_rate")
+    found: list[cst.CSTNode] = [] if given is None else [given.value]
+    if call.args:
+        found.append(call.args[0].value)  # groups, each with its own rate
+    return found
+
+
+def _division(source: Source, node: cst.CSTNode, depth: int) -> cst.BinaryOperation | None:
+    """The integer division in an expression, or in what its names were given."""
+    for part in everything(node):
+        if isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.FloorDivide):
+            return part
+    if depth == 0:
+        return None
+    for name in sorted(names_in(node)):
+        nexts: list[cst.CSTNode] = [*assigned(source, name), *_appended(source, name)]
+        nexts += [inner for function in source.function_named(name) for inner in source.all(cst.Return, function)]
+        for value in nexts:
+            found = _division(source, value, depth - 1)
+            if found is not None:
+                return found
+    return None
+
+
+def _appended(source: Source, name: str) -> list[cst.CSTNode]:
+    """What is put into a list of groups."""
+    return [call.args[0].value for call in called(source, "append") if call.args
+            and isinstance(call.func, cst.Attribute) and source.code(call.func.value) == name]  # fmt: skip
+
+
+def smaller(factor: float) -> Callable[[Source, int], str]:
+    """A way that divides the learning rate of the optimizer at a line."""
+
+    def way(source: Source, line: int) -> str:
+        for call in calls_at(source, line):
+            given = argument(call, None, "lr", "learning_rate") or _second_of_an_optimizer(call)
+            if given is not None:
+                return _divide(source, given.value, factor)
+        for configured in called(source, *HUGGING_FACE):
+            given = argument(configured, None, "learning_rate", "lr")
+            if given is not None:
+                return _divide(source, given.value, factor)
+        raise NotPossible(f"{source.path.name}:{line} sets no learning rate")
+
+    return way
+
+
+def _second_of_an_optimizer(call: cst.Call) -> cst.Arg | None:
+    given = argument(call, 1)
+    first = call.args[0].value if call.args else None
+    takes_parameters = isinstance(first, cst.Call) and called_name(first) == "parameters"
+    return given if takes_parameters and given is not None and given.keyword is None else None
+
+
+def _divide(source: Source, node: cst.BaseExpression, factor: float) -> str:
+    value = written_out(source, node)
+    before = number_of(value)
+    if before is None or before <= 0:
+        raise NotPossible("the learning rate is not a positive number")
+    after = f"{before / factor:g}"
+    source.replace(value, cst.parse_expression(after))
+    return f"the learning rate is {after} instead of {source.code(value)} (line {source.first_line(value)})"

@@ -1,0 +1,174 @@
+"""Cures of standstills between processes and threads: spawn for fork, thread limits, locks, calls without a time limit."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+from libcst import matchers as m
+
+from trainsleuth.remedies.desk import Desk, Diagnosed
+from trainsleuth.remedies.expressions import add_import, argument, called, rewrite_as, set_argument, text_of
+from trainsleuth.remedies.patch import Patch
+from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
+from trainsleuth.remedies.values import written_out
+
+LIMITS = ("OMP_THREAD_LIMIT", "OMP_DYNAMIC")
+SECONDS = "60"
+
+
+def spawn(source: Source) -> str:
+    """Children are started anew: `spawn` wherever the file says `fork`, or where it says nothing."""
+    if not any(isinstance(node, cst.If) and "__name__" in source.code(node.test) for node in source.module.body):
+        raise NotPossible('the program has no `if __name__ == "__main__":`, which spawned children need')
+    found = [
+        call for call in called(source, "get_context", "set_start_method")
+        if call.args and text_of(call.args[0].value) in ("fork", "forkserver")
+    ]  # fmt: skip
+    for call in found:
+        rewrite_as(source, call.args[0].value, '"spawn"')
+    if found:
+        lines = ", ".join(str(source.first_line(call)) for call in found)
+        return f"children are started anew (spawn), not forked (line {lines})"
+    made = [call for call in called(source, "Process", "Pool") if isinstance(call.func, cst.Attribute)
+            and source.code(call.func.value) in ("mp", "multiprocessing", "torch.multiprocessing")]  # fmt: skip
+    for call in made:
+        assert isinstance(call.func, cst.Attribute)
+        rewrite_as(source, call.func.value, '{x}.get_context("spawn")', x=call.func.value)
+    executors = [call for call in called(source, "ProcessPoolExecutor") if argument(call, None, "mp_context") is None]
+    for call in executors:
+        add_import(source, "import multiprocessing", "multiprocessing")
+        set_argument(source, call, "mp_context", 'multiprocessing.get_context("spawn")')
+    plain = [call for call in called(source, "Process") if isinstance(call.func, cst.Name)]
+    for call in plain:
+        add_import(source, "import multiprocessing", "multiprocessing")
+        source.replace(call.func, cst.parse_expression('multiprocessing.get_context("spawn").Process'))
+    if not made and not executors and not plain:
+        raise NotPossible("no line of this file starts a process")
+    return "children are started anew (spawn), not forked"
+
+
+def one_thread(source: Source) -> str:
+    """Without a team of threads there is none to miss in the child; it costs the parallel speed."""
+    found = [call for call in called(source, "set_num_threads") if call.args]
+    if not found:
+        raise NotPossible("no line of this file sets the number of threads")
+    for call in found:
+        rewrite_as(source, call.args[0].value, "1")
+    return f"torch uses one thread (line {source.first_line(found[0])}); it costs the parallel speed"
+
+
+def one_thread_everywhere(source: Source) -> str:
+    """The same where the file says nothing about threads."""
+    tops = [node for node in source.module.body if isinstance(node, cst.SimpleStatementLine)
+            and any(isinstance(part, (cst.Import, cst.ImportFrom)) for part in node.body)]  # fmt: skip
+    if not tops or not any("torch" in source.code(node) for node in tops) or called(source, "set_num_threads"):
+        raise NotPossible("torch is not imported here")
+    source.after(tops[-1], "torch.set_num_threads(1)")
+    return "torch uses one thread; it costs the parallel speed"
+
+
+def no_limit(source: Source) -> str:
+    """The line that limits OpenMP's threads goes."""
+    for node in source.all(cst.Assign):
+        target = node.targets[0].target
+        if isinstance(target, cst.Subscript) and any(f'"{name}"' in source.code(target).replace("'", '"') for name in LIMITS):
+            source.remove(node)
+            return f"line {source.first_line(node)} no longer limits OpenMP's threads"
+    for call in called(source, "setdefault", "putenv"):
+        statement = source.parent(call)
+        if call.args and text_of(call.args[0].value) in LIMITS and isinstance(statement, cst.Expr):
+            source.remove(statement)
+            return f"line {source.first_line(call)} no longer limits OpenMP's threads"
+    for holder in source.all(cst.Dict):
+        left = [entry for entry in holder.elements if not (isinstance(entry, cst.DictElement) and text_of(entry.key) in LIMITS)]
+        if len(left) < len(holder.elements):
+            if left:
+                left[-1] = left[-1].with_changes(comma=holder.elements[-1].comma)
+            source.edit(holder, lambda updated, left=left: updated.with_changes(elements=left))  # type: ignore[misc]
+            return f"line {source.first_line(holder)} no longer limits OpenMP's threads"
+    raise NotPossible("no line of this file limits OpenMP's threads")
+
+
+def threads_within_the_limit(desk: Desk, finding: Diagnosed) -> str:
+    """torch is told to use as many threads as the limit allows."""
+    limit = next((found[1] for text in finding.evidence if (found := re.search(r"OMP_THREAD_LIMIT=(\d+)", text))), None)
+    if limit is None:
+        raise NotPossible("the limit is not known")
+    for source, line in list(desk.lines(finding, note="asks for")):
+        for call in called(source, "set_num_threads"):
+            if source.covers(call, line) and call.args:
+                try:
+                    value = written_out(source, call.args[0].value)
+                except NotPossible:
+                    value = call.args[0].value
+                rewrite_as(source, value, limit)
+                return f"torch uses {limit} threads, as many as OMP_THREAD_LIMIT allows (line {source.first_line(value)})"
+    raise NotPossible("no line sets the number of threads")
+
+
+def without_the_limit(desk: Desk, finding: Diagnosed) -> Patch:
+    """The variable comes from outside: run without it."""
+    name = "OMP_DYNAMIC" if any("OMP_DYNAMIC" in text for text in finding.evidence) else "OMP_THREAD_LIMIT"
+    return Patch("env", f"Run without {name}: `env -u {name} …`", environment={name: None})
+
+
+def one_threading_layer(desk: Desk, finding: Diagnosed) -> Patch:
+    return Patch("env", "Run with MKL_THREADING_LAYER=GNU, or install torch and numpy from one source.",
+                 environment={"MKL_THREADING_LAYER": "GNU"})  # fmt: skip
+
+
+def reentrant(desk: Desk, finding: Diagnosed) -> str:
+    """A thread that takes its own lock again needs an RLock; two threads in a ring are another matter."""
+    if len({(place.file, place.line) for place in finding.where}) > 1:
+        raise NotPossible("two threads wait for each other: the order of the locks must be decided")
+    for source, line in list(desk.lines(finding)):
+        statement = source.statement_at(line)
+        wanted = [source.code(item.item) for item in statement.items] if isinstance(statement, cst.With) else []
+        wanted += [source.code(call.func.value) for call in everything(statement)
+                   if isinstance(call, cst.Call) and called_name(call) == "acquire" and isinstance(call.func, cst.Attribute)]  # fmt: skip
+        for node in source.all(cst.Assign):
+            if (
+                source.code(node.targets[0].target) in wanted
+                and isinstance(node.value, cst.Call)
+                and called_name(node.value) == "Lock"
+            ):
+                new = cst.Name("RLock")
+                func = node.value.func
+                source.replace(func.attr if isinstance(func, cst.Attribute) else func, new)
+                if isinstance(func, cst.Name):
+                    add_import(source, "from threading import RLock", "RLock")
+                return f"the lock in line {source.first_line(node)} may be taken again by the thread that holds it (RLock)"
+    raise NotPossible("the lock is not made in this file")
+
+
+def release_the_lock(source: Source) -> str:
+    """`ctypes.PyDLL` keeps the interpreter's lock during a call; `CDLL` lets go of it."""
+    for node in source.all(cst.Attribute):
+        if m.matches(node, m.Attribute(value=m.Name("ctypes"), attr=m.Name("PyDLL"))):
+            source.replace(node.attr, cst.Name("CDLL"))
+            return f"line {source.first_line(node)} lets other threads run during the call (CDLL)"
+    for node in source.all(cst.Attribute):
+        if m.matches(node, m.Attribute(value=m.Name("ctypes"), attr=m.Name("pythonapi"))):
+            raise NotPossible("the call goes to Python's own library, which needs the lock")
+    raise NotPossible("no library is loaded with PyDLL")
+
+
+def time_limit(source: Source, line: int) -> str:
+    """A connection or a download gets a time limit; without an answer the program says so instead of standing."""
+    scope = source.enclosing(source.statement_at(line), cst.ClassDef) or source.enclosing(
+        source.statement_at(line), cst.FunctionDef
+    )
+    for call in called(source, "create_connection", "urlopen", "HTTPConnection", "HTTPSConnection", below=scope or source.module):
+        if argument(call, None, "timeout") is None:
+            set_argument(source, call, "timeout", SECONDS)
+            return f"{called_name(call)} in line {source.first_line(call)} waits at most {SECONDS} seconds"
+    for call in called(source, "get", "post", "request", below=scope or source.module):
+        if (
+            isinstance(call.func, cst.Attribute)
+            and source.code(call.func.value) == "requests"
+            and argument(call, None, "timeout") is None
+        ):
+            set_argument(source, call, "timeout", SECONDS)
+            return f"the request in line {source.first_line(call)} waits at most {SECONDS} seconds"
+    raise NotPossible(f"nothing near {source.path.name}:{line} takes a time limit")

@@ -1,0 +1,146 @@
+"""Cures of the family `ranks`: every rank makes the same calls, holds the same weights, and waits for nobody who is done."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainsleuth.remedies.expressions import argument, called, calls_at, imported, iterated, loop_around, set_argument, unwrap
+from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
+
+WRAPPERS = ("DistributedDataParallel", "DDP")
+COLLECTIVES = ("barrier", "all_reduce", "broadcast", "all_gather", "reduce", "gather", "scatter", "all_gather_object", "broadcast_object_list",
+               "reduce_scatter", "all_to_all", "wait_for_everyone")  # fmt: skip
+
+
+def find_unused(source: Source, line: int) -> str:
+    """`find_unused_parameters=True` where the model is wrapped."""
+    here = [call for call in calls_at(source, line) if called_name(call) in WRAPPERS]
+    known = here or called(source, *WRAPPERS)
+    if len(known) != 1:
+        raise NotPossible("the line that wraps the model in DDP was not found")
+    set_argument(source, known[0], "find_unused_parameters", "True")
+    return f"DDP looks for parameters without a gradient in each step (line {source.first_line(known[0])})"
+
+
+def join(source: Source, line: int) -> str:
+    """The loop over batches runs inside `with model.join():`, where ranks that are done keep answering."""
+    statement = source.statement_at(line)
+    loop = statement if isinstance(statement, cst.For) else loop_around(source, statement)
+    if not isinstance(loop, cst.For):
+        loop = _loop_over(source, line)
+    model = _called_in(source, loop)
+
+    def inside(updated: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(updated, cst.For)
+        block = cst.IndentedBlock([updated.with_changes(leading_lines=[])])
+        item = cst.WithItem(cst.parse_expression(f"{model}.join()"))
+        return cst.With(items=[item], body=block, leading_lines=updated.leading_lines)
+
+    source.edit(loop, inside)
+    return f"ranks that have no batch left keep answering the others: the loop in line {source.first_line(loop)} runs in {model}.join()"
+
+
+def _loop_over(source: Source, line: int) -> cst.For:
+    """The loop over the loader that is built at the line."""
+    for node in everything(source.statement_at(line)):
+        if isinstance(node, cst.Assign):
+            name = source.code(node.targets[0].target)
+            for loop in source.all(cst.For):
+                if source.code(iterated(loop)).rpartition(".")[2] == name.rpartition(".")[2] and called(
+                    source, "backward", below=loop
+                ):
+                    return loop
+    raise NotPossible("the loop over these batches was not found")
+
+
+def _called_in(source: Source, loop: cst.For) -> str:
+    """The model that the loop calls: wrapped in DDP in this file, under this name or as an argument."""
+    wrapped = {
+        source.code(node.targets[0].target).rpartition(".")[2] for node in source.all(cst.Assign)
+        if isinstance(node.value, cst.Call) and called_name(node.value) in WRAPPERS
+    }  # fmt: skip
+    for call in source.all(cst.Call, loop):
+        name = source.code(call.func)
+        if name.rpartition(".")[2] in wrapped:
+            return name
+    raise NotPossible("the loop calls no model that is wrapped in DDP in this file")
+
+
+def out_of_the_branch(source: Source, line: int) -> str:
+    """A collective that only some ranks reach leaves its `if`: behind it as its last statement, or with all that the `if` holds."""
+    statement = source.statement_at(line)
+    collective = [call for call in everything(statement) if isinstance(call, cst.Call) and called_name(call) in COLLECTIVES]
+    branch = source.enclosing(statement, cst.If)
+    if (
+        not collective
+        or branch is None
+        or source.enclosing(branch, cst.FunctionDef) is not source.enclosing(statement, cst.FunctionDef)
+    ):
+        return _calls_of(source, line)
+    if not isinstance(branch.body, cst.IndentedBlock) or statement not in branch.body.body or branch.orelse is not None:
+        raise NotPossible("what the other ranks should do must be decided")
+    body = list(branch.body.body)
+    if statement is body[-1] and len(body) > 1:
+        source.remove(statement)
+        source.after(branch, source.code(statement))
+        return f"all ranks enter the {called_name(collective[0])} of line {line}: it stands behind its `if`"
+    if statement is body[0]:
+        unwrap(source, branch)
+        return f"all ranks enter the {called_name(collective[0])} of line {line}: the `if` around it is gone"
+    raise NotPossible("the collective stands in the middle of a branch")
+
+
+def _calls_of(source: Source, line: int) -> str:
+    """The line calls a function of this file in which the collective stands under a condition."""
+    for call in calls_at(source, line):
+        for function in source.function_named(called_name(call)):
+            for inner in called(source, *COLLECTIVES, below=function):
+                if isinstance(source.enclosing(inner, cst.If), cst.If):
+                    return out_of_the_branch(source, source.first_line(inner))
+    raise NotPossible(f"no collective at {source.path.name}:{line} stands under a condition")
+
+
+def load_on_all(source: Source, line: int) -> str:
+    """Weights that one rank alone loads are loaded by all."""
+    statement = source.statement_at(line)
+    branch = source.enclosing(statement, cst.If)
+    if (
+        not called_names(statement) & {"load_state_dict", "load", "copy_"}
+        or branch is None
+        or "rank" not in source.code(branch.test)
+    ):
+        raise NotPossible("the weights are not loaded under a condition on the rank")
+    unwrap(source, branch)
+    return f"all ranks load the weights in line {line}"
+
+
+def called_names(statement: cst.CSTNode) -> set[str]:
+    return {called_name(call) for call in everything(statement) if isinstance(call, cst.Call)}
+
+
+def broadcast_before_the_optimizer(source: Source) -> str:
+    """Rank 0's weights go to all before the optimizer is built."""
+    for node in source.all(cst.Assign):
+        if not isinstance(node.value, cst.Call):
+            continue
+        given = argument(node.value, 0, "params")
+        if given is None or not (isinstance(given.value, cst.Call) and called_name(given.value) == "parameters"):
+            continue
+        func = given.value.func
+        if isinstance(func, cst.Attribute):
+            name = _distributed(source)
+            model = source.code(func.value)
+            source.before(
+                source.statement_of(node),
+                f"for parameter in {model}.state_dict().values():\n    {name}.broadcast(parameter, src=0)\n",
+            )
+            return f"all ranks begin with the weights of rank 0 (before line {source.first_line(node)})"
+    raise NotPossible("the line that builds the optimizer was not found")
+
+
+def _distributed(source: Source) -> str:
+    if imported(source, "dist"):
+        return "dist"
+    if "torch.distributed" in source.code(source.module):
+        return "torch.distributed"
+    raise NotPossible("torch.distributed is not imported here")

@@ -1,0 +1,68 @@
+"""Cures `stall/unregistered-modules`: lists, dicts and tensors of a model become what nn.Module registers."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+from libcst import matchers as m
+
+from trainsleuth.remedies.desk import Desk, Diagnosed
+from trainsleuth.remedies.expressions import argument, drop_argument, rewrite_as, torch_nn
+from trainsleuth.remedies.source import NotPossible, Source, called_name, is_method_call
+
+
+def register(desk: Desk, finding: Diagnosed) -> str:
+    """Each attribute that the evidence names, where a method of a module assigns it."""
+    names = _attributes(finding)
+    said = []
+    for source in desk.sources(finding):
+        for node in source.all(cst.Assign):
+            target = node.targets[0].target
+            if len(node.targets) == 1 and _of_self(target) and target.attr.value in names:  # type: ignore[attr-defined]
+                said += [_wrapped(source, node, target.attr.value)]  # type: ignore[attr-defined]
+    said = [text for text in said if text]
+    if not said:
+        raise NotPossible("no assignment of these attributes has a form that can be wrapped")
+    return "; ".join(said)
+
+
+def _attributes(finding: Diagnosed) -> set[str]:
+    """The attribute's own name in `decoder.hidden[0] (Linear)` or `branches['a'] (Sequential)`."""
+    found = set()
+    for text in finding.evidence:
+        for path in re.findall(r"([\w.\[\]'\"-]+) \(\w+\)", text):
+            found.add(re.split(r"[\[]", path)[0].rpartition(".")[2])
+            found.update(part for part in re.split(r"[.\[\]'\"]+", path) if part and not part.isdigit())
+    return found
+
+
+def _of_self(target: cst.CSTNode) -> bool:
+    return m.matches(target, m.Attribute(value=m.Name("self")))
+
+
+def _wrapped(source: Source, node: cst.Assign, name: str) -> str:
+    value, nn = node.value, torch_nn(source)
+    line = source.first_line(node)
+    if isinstance(value, (cst.List, cst.ListComp, cst.Tuple)):
+        rewrite_as(source, value, f"{nn}.ModuleList({{x}})", x=value)
+        return f"{name} is an nn.ModuleList (line {line})"
+    if isinstance(value, (cst.Dict, cst.DictComp)):
+        rewrite_as(source, value, f"{nn}.ModuleDict({{x}})", x=value)
+        return f"{name} is an nn.ModuleDict (line {line})"
+    if isinstance(value, cst.Call) and called_name(value) in ("list", "tuple", "dict"):
+        kind = "ModuleDict" if called_name(value) == "dict" else "ModuleList"
+        rewrite_as(source, value, f"{nn}.{kind}({{x}})", x=value)
+        return f"{name} is an nn.{kind} (line {line})"
+    if isinstance(value, cst.Call) and is_method_call(value, "requires_grad_") and isinstance(value.func, cst.Attribute):
+        inner = value.func.value
+        plain = inner.with_changes(lpar=[], rpar=[]) if inner.lpar else inner
+        rewrite_as(source, value, f"{nn}.Parameter({{x}})", x=plain)
+        return f"{name} is an nn.Parameter (line {line})"
+    if isinstance(value, cst.Call):
+        given = argument(value, None, "requires_grad")
+        if given is not None and m.matches(given.value, m.Name("True")):
+            drop_argument(source, value, given)
+            source.edit(value, lambda updated: cst.Call(func=cst.parse_expression(f"{nn}.Parameter"), args=[cst.Arg(updated)]))  # type: ignore[arg-type]
+            return f"{name} is an nn.Parameter (line {line})"
+    return ""

@@ -1,0 +1,265 @@
+"""Cures of the family `schedule`: the scheduler steps where its length is counted, after the optimizer, and is restored with it."""
+
+from __future__ import annotations
+
+import libcst as cst
+from libcst import matchers as m
+
+from trainsleuth.remedies.desk import Desk, Diagnosed
+from trainsleuth.remedies.expressions import argument, called, calls_at, grouped, iterated, loop_around, number_of, rewrite_as
+from trainsleuth.remedies.gradients_discarded import behind_the_scaler, looks_like_a_step
+from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything
+from trainsleuth.remedies.values import written_out
+
+LENGTHS = {
+    "CosineAnnealingLR": (1, "T_max"), "PolynomialLR": (1, "total_iters"), "LinearLR": (3, "total_iters"),
+    "ConstantLR": (2, "total_iters"), "StepLR": (1, "step_size"), "OneCycleLR": (2, "total_steps"),
+    "get_linear_schedule_with_warmup": (2, "num_training_steps"), "get_cosine_schedule_with_warmup": (2, "num_training_steps"),
+    "get_polynomial_decay_schedule_with_warmup": (2, "num_training_steps"),
+}  # fmt: skip
+
+
+def length_in_batches(source: Source, line: int) -> str:
+    """The schedule's length is given in epochs and counted in batches: multiply it by the length of the loader."""
+    for call in calls_at(source, line, *LENGTHS):
+        position, keyword = LENGTHS[called_name(call)]
+        given = argument(call, position, keyword)
+        step = _scheduler_step(source, _bound_name(source, call))
+        loop = loop_around(source, step)
+        if given is None or not isinstance(loop, cst.For):
+            continue
+        loader = iterated(loop)
+        if not isinstance(loader, (cst.Name, cst.Attribute)) or f"len({source.code(loader)})" in source.code(given.value):
+            raise NotPossible(f"{keyword} cannot be counted in batches: the loop does not go over a loader")
+        _must_be_known(source, call, loader)
+        rewrite_as(source, given.value, f"{{x}} * len({source.code(loader)})", x=grouped(given.value))
+        return f"the schedule is as long as the run: {keyword} counts batches, and the scheduler is stepped once a batch"
+    raise NotPossible(f"{source.path.name}:{line} builds no schedule with a length")
+
+
+def _must_be_known(source: Source, call: cst.Call, loader: cst.BaseExpression) -> None:
+    """The loader's name must have a value where the schedule is built."""
+    name = source.code(loader)
+    if name.startswith("self."):
+        return
+    home = source.enclosing(call, cst.FunctionDef)
+    if home is not None and any(parameter.name.value == name for parameter in home.params.params):
+        return
+    for node in source.all(cst.Assign, home or source.module):
+        if any(source.code(target.target) == name for target in node.targets) and source.first_line(node) < source.first_line(
+            call
+        ):
+            return
+    raise NotPossible(f"{name} is not known where the schedule is built")
+
+
+def step_once_an_epoch(source: Source, line: int) -> str:
+    """The scheduler's step leaves the loop over batches and comes behind it."""
+    step = _scheduler_step(source, _name_at(source, line))
+    statement = source.statement_of(step)
+    loop = loop_around(source, statement)
+    if loop is None or not any(called_name(call) == "backward" for call in source.all(cst.Call, loop)):
+        raise NotPossible("the scheduler is not stepped inside the loop over batches")
+    if source.parent(statement) is not loop.body:
+        raise NotPossible("the scheduler's step stands under a condition")
+    source.remove(_expression(statement))
+    source.after(loop, source.code(statement))
+    return f"the scheduler steps once an epoch, behind the loop in line {source.first_line(loop)}"
+
+
+def step_once_a_batch(source: Source, line: int) -> str:
+    """The scheduler's step moves behind the optimizer's, into the loop over batches."""
+    step = _scheduler_step(source, _name_at(source, line))
+    statement = source.statement_of(step)
+    inner = _optimizer_step(source, statement)
+    if loop_around(source, statement) is loop_around(source, inner):
+        raise NotPossible("the scheduler is stepped with every batch already")
+    source.remove(_expression(statement))
+    source.after(behind_the_scaler(source, inner), source.code(statement))
+    return f"the scheduler steps with every batch, behind the optimizer's step in line {source.first_line(inner)}"
+
+
+def after_the_optimizer(source: Source, line: int) -> str:
+    """The scheduler's step moves behind the optimizer's: of the same block, or behind the loop that holds it."""
+    statement = source.statement_at(line)
+    steps = [call for call in everything(statement) if isinstance(call, cst.Call) and called_name(call) == "step"]
+    if not steps or not isinstance(statement, cst.SimpleStatementLine):
+        raise NotPossible(f"{source.path.name}:{line} does not step a scheduler itself")
+    inner = _optimizer_step(source, statement)
+    block = source.block_of(statement)
+    holder = next((other for other in block if other is inner or inner in list(everything(other))), None)
+    if holder is None or block.index(holder) < block.index(statement):
+        raise NotPossible("the optimizer's step does not come later in the same block")
+    holder = behind_the_scaler(source, inner) if holder is inner else holder
+    source.remove(_expression(statement))
+    source.after(holder, source.code(statement))
+    return f"the scheduler steps behind the optimizer (line {source.first_line(holder)})"
+
+
+def _expression(statement: Statement) -> cst.CSTNode:
+    return statement.body[0] if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1 else statement
+
+
+def _name_at(source: Source, line: int) -> str:
+    for call in calls_at(source, line):
+        name = _bound_name(source, call)
+        if name:
+            return name
+    return ""
+
+
+def _bound_name(source: Source, call: cst.Call) -> str:
+    assign = source.enclosing(call, cst.Assign)
+    return source.code(assign.targets[0].target) if assign is not None and assign.value is call else ""
+
+
+def _scheduler_step(source: Source, name: str) -> cst.Call:
+    """The only step of this scheduler; of any scheduler if it is built under another name."""
+    steps = [call for call in called(source, "step") if isinstance(call.func, cst.Attribute)]
+    last = name.rpartition(".")[2]
+    by_name = [call for call in steps if last and source.code(call.func.value).rpartition(".")[2] == last]  # type: ignore[attr-defined]
+    found = by_name or [call for call in steps if "sched" in source.code(call.func).lower()]
+    if len(found) != 1:
+        raise NotPossible("the step of the scheduler was not found, or there are several")
+    return found[0]
+
+
+def _optimizer_step(source: Source, near: Statement) -> Statement:
+    home = source.enclosing(near, cst.FunctionDef) or source.module
+    found = [
+        call
+        for call in called(source, "step", below=home)
+        if looks_like_a_step(source, call) and source.statement_of(call) is not near
+    ]
+    if len(found) != 1:
+        raise NotPossible("the optimizer's step was not found beside the scheduler's")
+    return source.statement_of(found[0])
+
+
+def count_batches_not_samples(source: Source, line: int) -> str:
+    """`len(dataset)` where the schedule counts batches: take the length of the loader that is made of it."""
+    loaders = _loaders(source)
+    for call in called(source, "len"):
+        counted = source.code(call.args[0].value) if call.args else ""
+        if counted in loaders and source.first_line(call) <= line and _leads_to(source, call, line):
+            source.replace(call.args[0].value, cst.parse_expression(loaders[counted]))
+            return f"line {source.first_line(call)} counts the batches of {loaders[counted]}, not the samples of {counted}"
+    raise NotPossible("no length of a data set leads to the schedule")
+
+
+def _loaders(source: Source) -> dict[str, str]:
+    """The name of each loader by that of its data set."""
+    found = {}
+    for node in source.all(cst.Assign):
+        if isinstance(node.value, cst.Call) and called_name(node.value) == "DataLoader":
+            data = argument(node.value, 0, "dataset")
+            if data is not None and isinstance(data.value, (cst.Name, cst.Attribute)):
+                found[source.code(data.value)] = source.code(node.targets[0].target)
+    return found
+
+
+def _leads_to(source: Source, call: cst.Call, line: int) -> bool:
+    """Whether the value is used at the line, or given a name that is."""
+    statement = source.statement_of(call)
+    if source.covers(statement, line):
+        return True
+    text = source.code(source.statement_at(line))
+    return any(source.code(target.target) in text for node in everything(statement) if isinstance(node, cst.Assign)
+               for target in node.targets)  # fmt: skip
+
+
+def shorter_warmup(source: Source, line: int) -> str:
+    """A warm-up whose length is written out becomes a tenth of what it is."""
+    for call in calls_at(source, line):
+        given = argument(call, None, "num_warmup_steps", "warmup_steps", "warmup_iters", "total_iters", "warmup")
+        if given is not None:
+            return _tenth(source, given.value)
+    raise NotPossible(f"{source.path.name}:{line} names no length of a warm-up")
+
+
+def shorter_configured_warmup(source: Source) -> str:
+    """The same where the trainer is only configured."""
+    for call in called(source, "TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig"):
+        given = argument(call, None, "warmup_steps")
+        if given is not None:
+            return _tenth(source, given.value)
+    raise NotPossible(f"{source.path.name} configures no warm-up")
+
+
+def _tenth(source: Source, node: cst.BaseExpression) -> str:
+    value = written_out(source, node)
+    before = number_of(value)
+    if before is None or before < 10:
+        raise NotPossible("the length of the warm-up is not a number of steps")
+    source.replace(value, cst.parse_expression(str(int(before / 10))))
+    return f"the warm-up lasts {int(before / 10)} steps instead of {int(before)} (line {source.first_line(value)})"
+
+
+def restore_the_scheduler(desk: Desk, finding: Diagnosed) -> str:
+    """The scheduler's state is saved with the optimizer's and loaded with it."""
+    for source, line in list(desk.lines(finding)):
+        for call in calls_at(source, line, "load_state_dict"):
+            if isinstance(call.func, cst.Attribute) and len(call.args) == 1 and isinstance(call.args[0].value, cst.Subscript):
+                return _restore(source, call, call.args[0].value)
+    raise NotPossible("the optimizer's state is not taken from a dictionary under a key")
+
+
+def _restore(source: Source, load: cst.Call, taken: cst.Subscript) -> str:
+    assert isinstance(load.func, cst.Attribute)
+    optimizer = source.code(load.func.value)
+    scheduler = _scheduler_of(source, optimizer)
+    last = optimizer.rpartition(".")[2]
+    saved = [
+        entry for entry in source.all(cst.DictElement)
+        if m.matches(entry.value, m.Call(func=m.Attribute(attr=m.Name("state_dict"))))
+        and source.code(entry.value).partition(".state_dict")[0].rpartition(".")[2] == last
+    ]  # fmt: skip
+    if len(saved) != 1:
+        raise NotPossible("the line that saves the optimizer's state was not found in this file")
+    owner = source.parent(saved[0])
+    if not isinstance(owner, cst.Dict):
+        raise NotPossible("the optimizer's state is not saved in a dictionary")
+    before = source.code(saved[0].value).partition(".state_dict")[0].rpartition(".")[0]
+    saved_name = f"{before}.{scheduler.rpartition('.')[2]}" if before else scheduler
+    entry = cst.DictElement(cst.parse_expression('"scheduler"'), cst.parse_expression(f"{saved_name}.state_dict()"))
+
+    def add(updated: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(updated, cst.Dict)
+        elements = list(updated.elements)
+        at = next(index for index, known in enumerate(owner.elements) if known is saved[0])
+        comma = elements[at].comma
+        between = (
+            comma
+            if isinstance(comma, cst.Comma) and at + 1 < len(elements)
+            else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        )
+        elements[at : at + 1] = [elements[at].with_changes(comma=between), entry.with_changes(comma=comma)]
+        return updated.with_changes(elements=elements)
+
+    source.edit(owner, add)
+    container = source.code(taken.value)
+    built = [node for node in source.all(cst.Assign) if source.code(node.targets[0].target) == scheduler]
+    statement = source.statement_of(load)
+    home = source.enclosing(load, cst.FunctionDef)
+    if any(
+        source.first_line(node) > source.first_line(load) and source.enclosing(node, cst.FunctionDef) is home for node in built
+    ):
+        raise NotPossible("the scheduler is built after the state is loaded")
+    source.after(statement, f'{scheduler}.load_state_dict({container}["scheduler"])')
+    return f"the state of {scheduler} is saved and loaded with the optimizer's (line {source.first_line(load)})"
+
+
+def _scheduler_of(source: Source, optimizer: str) -> str:
+    """The name of what is built from the optimizer and stepped."""
+    last = optimizer.rpartition(".")[2]
+    for node in source.all(cst.Assign):
+        if (
+            isinstance(node.value, cst.Call)
+            and node.value.args
+            and source.code(node.value.args[0].value).rpartition(".")[2] == last
+        ):
+            name = source.code(node.targets[0].target)
+            stepped = {source.code(call.func).removesuffix(".step").rpartition(".")[2] for call in called(source, "step")}
+            if name.rpartition(".")[2] in stepped:
+                return name
+    raise NotPossible("the scheduler's name was not found in this file")

@@ -1,0 +1,112 @@
+"""Cures `stall/optimizer-never-steps` and `stall/gradients-never-cleared`: the call is made, and its condition can come true."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+from libcst import matchers as m
+
+from trainsleuth.remedies.expressions import called, function_or_module, grouped, iterated, loop_around, rewrite_as
+from trainsleuth.remedies.gradients_discarded import behind_the_scaler, looks_like_a_step, stepped
+from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
+
+
+def call_the_step(source: Source, line: int) -> str:
+    """`optimizer.step` without parentheses."""
+    return _with_parentheses(source, source.statement_at(line), "step", line)
+
+
+def call_the_clearing(source: Source, line: int) -> str:
+    """`optimizer.zero_grad` without parentheses, in the function that steps."""
+    return _with_parentheses(source, function_or_module(source, source.statement_at(line)), "zero_grad", line)
+
+
+def _with_parentheses(source: Source, scope: cst.CSTNode, name: str, line: int) -> str:
+    for node in everything(scope):
+        if isinstance(node, cst.Expr) and m.matches(node.value, m.Attribute(attr=m.Name(name))):
+            source.replace(node.value, cst.Call(func=node.value))
+            return f"{source.code(node)} in line {source.first_line(node)} is called: it had no parentheses"
+    raise NotPossible(f"no {name} without parentheses near {source.path.name}:{line}")
+
+
+def condition_can_be_true(source: Source, line: int) -> str:
+    """`if torch.isfinite(loss) is True` compares a tensor with an object; its truth is what was meant."""
+    for block in source.above(source.statement_at(line)):
+        if not isinstance(block, cst.If):
+            continue
+        for node in everything(block.test):
+            if not isinstance(node, cst.Comparison) or len(node.comparisons) != 1:
+                continue
+            operator, right = node.comparisons[0].operator, node.comparisons[0].comparator
+            if isinstance(operator, cst.Is) and m.matches(right, m.Name("True")):
+                source.replace(node, node.left)
+            elif isinstance(operator, cst.Is) and m.matches(right, m.Name("False")):
+                rewrite_as(source, node, "not {x}", x=grouped(node.left))
+            else:
+                continue
+            return f"the condition in line {source.first_line(block)} asks for the truth of the value, not for the object True"
+    raise NotPossible(f"no condition around {source.path.name}:{line} compares with `is True`")
+
+
+def also_at_the_end_of_the_loader(source: Source, line: int) -> str:
+    """`(i + 1) % every == 0` is never true where the loader has fewer batches than that: step with its last batch too."""
+    statement = source.statement_at(line)
+    for block in source.above(statement):
+        if not isinstance(block, cst.If):
+            continue
+        counted = _counted(source, block)
+        loop = loop_around(source, block)
+        if counted is None or not isinstance(loop, cst.For) or not m.matches(loop.iter, m.Call(func=m.Name("enumerate"))):
+            continue
+        index = loop.target.elements[0].value if isinstance(loop.target, cst.Tuple) else None
+        if index is None or source.code(index) not in source.code(block.test):
+            continue
+        assert isinstance(loop.iter, cst.Call)
+        begins_at_one = len(loop.iter.args) > 1 and source.code(loop.iter.args[1].value) == "1"
+        last = source.code(index) if begins_at_one else f"{source.code(index)} + 1"
+        end = cst.parse_expression(f"{last} == len({source.code(iterated(loop))})")
+        rewrite_as(source, block.test, "{x} or {y}", x=block.test, y=end)
+        return f"the optimizer also steps with the last batch of the loader (line {source.first_line(block)})"
+    raise NotPossible(f"no condition around {source.path.name}:{line} counts batches")
+
+
+def _counted(source: Source, block: cst.If) -> cst.CSTNode | None:
+    return next((node for node in everything(block.test) if m.matches(node, m.BinaryOperation(operator=m.Modulo()))), None)
+
+
+def step_after_backward(source: Source, line: int) -> str:
+    """Nothing calls the optimizer's step in this file: call it behind the backward."""
+    backwards = called(source, "backward")
+    built = _built_optimizers(source)
+    if any(looks_like_a_step(source, call) for call in called(source, "step")) or len(backwards) != 1 or len(built) != 1:
+        raise NotPossible("where the step belongs cannot be told")
+    statement = source.statement_of(backwards[0])
+    home = source.enclosing(statement, cst.FunctionDef)
+    name = built[0][0]
+    if built[0][1] is not home and not name.startswith("self."):
+        raise NotPossible("the optimizer is not known where backward is called")
+    source.after(statement, f"{name}.step()", f"{name}.zero_grad()")
+    return f"{name} steps after the backward in line {source.first_line(statement)}"
+
+
+def _built_optimizers(source: Source) -> list[tuple[str, cst.FunctionDef | None]]:
+    found = []
+    for node in source.all(cst.Assign):
+        if isinstance(node.value, cst.Call) and re.search(
+            r"(?i)(optim|^)\w*\.?(sgd|adam\w*|rmsprop|adagrad|lion)$", source.code(node.value.func)
+        ):
+            found.append((source.code(node.targets[0].target), source.enclosing(node, cst.FunctionDef)))
+    return found
+
+
+def clear_after_the_step(source: Source, line: int) -> str:
+    """Gradients are cleared right behind the step."""
+    statement = source.statement_at(line)
+    steps = [call for call in everything(statement) if isinstance(call, cst.Call) and called_name(call) == "step"]
+    step = next((call for call in steps if looks_like_a_step(source, call)), None)
+    if step is None:
+        raise NotPossible(f"{source.path.name}:{line} does not step an optimizer itself")
+    name = stepped(source, step)
+    source.after(behind_the_scaler(source, source.statement_of(step)), f"{name}.zero_grad()")
+    return f"the gradients are cleared after the step in line {source.first_line(step)}"

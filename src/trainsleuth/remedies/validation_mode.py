@@ -1,0 +1,48 @@
+"""Cures `mode/train-during-validation`: the model is put into eval mode before it is validated, and back where nothing else does it."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainsleuth.remedies.eval_in_training import called_model
+from trainsleuth.remedies.expressions import called
+from trainsleuth.remedies.source import NotPossible, Source, Statement, everything
+
+
+def sleep_before_validation(source: Source, line: int) -> str:
+    """`model.eval()` ahead of the loop or block that validates; `model.train()` behind it, unless training wakes the model itself."""
+    statement = source.statement_at(line)
+    model = called_model(source, statement, line)
+    outer = _outermost(source, statement)
+    wakes = [call for call in called(source, "train") if isinstance(call.func, cst.Attribute) and not call.args]
+    home = source.enclosing(statement, cst.FunctionDef)
+    elsewhere = [call for call in wakes if source.enclosing(call, cst.FunctionDef) is not home or _in_a_loop(source, call)]
+    if elsewhere:
+        source.before(outer, f"{model}.eval()")
+        return f"{model}.eval() before the validation in line {source.first_line(outer)}"
+    if any(isinstance(node, (cst.Return, cst.Yield)) for node in everything(outer)):
+        raise NotPossible("the validation returns from inside its block")
+    source.before(outer, f"{model}.eval()")
+    source.after(outer, f"{model}.train()")
+    return f"{model}.eval() before the validation in line {source.first_line(outer)}, {model}.train() behind it"
+
+
+def _in_a_loop(source: Source, node: cst.CSTNode) -> bool:
+    return any(isinstance(above, (cst.For, cst.While)) for above in source.above(node))
+
+
+def _outermost(source: Source, statement: Statement) -> Statement:
+    """The block of the validation: the `no_grad` around it or the loop over its batches, and not the loop over epochs."""
+    found = statement
+    for above in source.above(statement):
+        if isinstance(above, (cst.FunctionDef, cst.ClassDef)):
+            return found
+        if isinstance(above, (cst.For, cst.While, cst.With, cst.If, cst.Try)):
+            if _trains(source, above) or (isinstance(above, cst.If) and "__name__" in source.code(above.test)):
+                return found
+            found = above
+    return found
+
+
+def _trains(source: Source, block: cst.CSTNode) -> bool:
+    return bool(called(source, "backward", "training_step", "fit", below=block))

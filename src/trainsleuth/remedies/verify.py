@@ -1,0 +1,183 @@
+"""Tries a remedy: runs the program as it is and as it would be, judges both by the same rules, and says what changed.
+
+Verified means: the finding is gone, nothing new and worse came instead, and the outcome is better. A crash, a NaN or a standstill that is
+gone is better; otherwise the loss must end clearly lower. Some faults do their harm elsewhere than in the training loss (validation
+in train mode, one rank's data twice); there it is enough that the finding is gone and the loss is not worse.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trainsleuth.case.run_chart import RunChart
+from trainsleuth.remedies.desk import Diagnosed
+from trainsleuth.remedies.patch import Patch
+from trainsleuth.rules.arbiter import Diagnosis, diagnose
+from trainsleuth.rules.kinds import STANDSTILLS
+from trainsleuth.trials.measure import ERRORS
+from trainsleuth.trials.settle import Bench, Done, Event, require_sandbox
+from trainsleuth.trials.trial import Known, Outcome
+from trainsleuth.trials.verdict import compared, gains
+
+MOST_WINDOWS = 1000
+BROKEN = ("crash", "nan", "hang", "not applicable")
+HARM_ELSEWHERE = (
+    "mode/", "ranks/", "data/labels", "data/not-shuffled", "schedule/step-order", "schedule/reset-on-resume", "stall/metric",
+    "logging/", "precision/", "autograd/silently", "autograd/custom-backward", "nan/bad-sample",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What came out: the pair of trials, each with a line for people."""
+
+    patch: Patch
+    ok: bool
+    why: str
+    trials: tuple[Known, ...]
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One run, seen by the rules."""
+
+    outcome: Outcome | None  # None: the recorded run itself
+    rules: frozenset[str]
+    loud: frozenset[str]
+    windows: int
+    ended: bool
+    crashed: bool
+    stood: bool
+
+    def broken(self, rule: str) -> str:
+        """How the run broke, if it did: the words for it."""
+        if self.stood or (self.outcome is not None and self.outcome.kind == "hang"):
+            return "it stands still"
+        if self.outcome is not None and self.outcome.kind == "crash":
+            return self.outcome.why or "it crashes"
+        if self.outcome is not None and self.outcome.kind == "nan":
+            return "the loss is not finite"
+        return ""
+
+
+def check(bench: Bench, finding: Diagnosed, patch: Patch, windows: int | None = None) -> Iterator[Event | Checked]:
+    """Run the trials; the last thing yielded is what they say."""
+    require_sandbox(bench.unsafe)
+    recorded = _shown(bench.case.facts, None)
+    bench = replace(bench, windows=windows or _windows(bench, recorded), environment=_environment(bench, patch))
+    watched = [Path(place.file) for place in finding.where]
+    remedy = bench.trial("remedy", "patched", files=patch.files, watched=watched)
+    wanted = [remedy]
+    if not recorded.stood:  # a run that stood still is its own control: to let it stand again only takes time
+        wanted.insert(0, bench.trial("control", "control", watched=watched))
+    got: dict[str, Known] = {}
+    for event in bench.run(wanted):
+        if isinstance(event, Done):
+            got[event.known.key] = event.known
+        yield event
+    trials = tuple(got[one.key] for one in wanted)
+    after = _shown(bench.case.trials / trials[-1].id / "facts", trials[-1].outcome)
+    before = recorded if recorded.stood else _shown(bench.case.trials / trials[0].id / "facts", trials[0].outcome)
+    ok, why = judge(finding.rule, before, after)
+    yield Checked(patch, ok, why, trials, (_line("before", finding.rule, before), _line("after", finding.rule, after)))
+
+
+def _windows(bench: Bench, recorded: Shown) -> int:
+    """As many steps as the run had, and more where it broke: a patched run must come past that point."""
+    seen = 2 * recorded.windows if recorded.crashed or recorded.stood else recorded.windows
+    return max(bench.windows, min(seen, MOST_WINDOWS))
+
+
+def _environment(bench: Bench, patch: Patch) -> dict[str, str]:
+    changed = {**bench.environment, **{name: value for name, value in patch.environment.items() if value is not None}}
+    return {name: value for name, value in changed.items() if patch.environment.get(name, value) is not None}
+
+
+def _shown(facts: Path, outcome: Outcome | None) -> Shown:
+    run = RunChart(facts)
+    run.refresh()
+    diagnosis: Diagnosis = diagnose(run)
+    charts = run.training() or list(run.processes.values())
+    return Shown(
+        outcome,
+        frozenset(finding.rule for finding in diagnosis.findings),
+        frozenset(finding.rule for finding in diagnosis.findings if finding.severity != "note"),
+        max((chart.windows for chart in charts), default=0),
+        bool(charts) and all(chart.ended or chart.stopped for chart in charts),
+        bool(run.crashes()),
+        run.standstill() is not None,
+    )
+
+
+def judge(rule: str, before: Shown, after: Shown) -> tuple[bool, str]:
+    """Whether the second run shows the cure of what the first one has."""
+    assert after.outcome is not None
+    if rule not in before.rules and not before.stood:
+        return False, "the program as it is did not show the finding again, so nothing can be compared"
+    if before.stood:
+        return _went_on(rule, before, after)
+    if after.outcome.kind in BROKEN:
+        return False, f"the patched program: {after.outcome.why or after.outcome.kind}"
+    if rule in after.rules:
+        return False, "the patched program shows the same finding"
+    new = sorted(after.loud - before.loud - set(STANDSTILLS))
+    if new:
+        return False, f"the finding is gone, but the patched program shows {new[0]}"
+    broke = before.broken(rule)
+    if broke:
+        return True, f"the patched program runs on (before: {broke})"
+    assert before.outcome is not None
+    if gains(before.outcome, after.outcome):
+        return True, "the finding is gone, and the loss ends lower"
+    if rule.startswith(HARM_ELSEWHERE):
+        return True, "the finding is gone; its harm is not in the training loss"
+    if not after.rules & {"stall/flat-loss", "stall/uniform-predictions"} and before.rules & {
+        "stall/flat-loss", "stall/uniform-predictions",
+    }:  # fmt: skip
+        return True, "the finding is gone, and the loss no longer stands still"
+    return False, f"the finding is gone, but {_no_gain(before.outcome, after.outcome)}"
+
+
+def _went_on(rule: str, before: Shown, after: Shown) -> tuple[bool, str]:
+    assert after.outcome is not None
+    if after.outcome.kind == "crash":
+        return False, f"it no longer stands still, but ends with {after.outcome.why}"
+    if after.ended and after.windows >= before.windows:
+        return True, f"it no longer stands still: {after.windows:,} steps, to its end"
+    if after.windows > 1.5 * before.windows + 10:
+        return True, f"it no longer stands still: {after.windows:,} steps where it stood at {before.windows:,}"
+    return False, f"the patched program did not come past the point where it stood ({after.windows:,} steps)"
+
+
+def _no_gain(before: Outcome, after: Outcome) -> str:
+    one, other = compared(before, after)
+    if one is None or other is None:
+        return "there are too few steps to compare"
+    error = (one.last_error**2 + other.last_error**2) ** 0.5
+    numbers = f"{one.last:.4f} before, {other.last:.4f} after"
+    if other.last - one.last <= ERRORS * error:
+        return f"the loss does not tell the difference within {after.windows} steps ({numbers})"
+    return f"the loss ends higher, not lower ({numbers})"
+
+
+def _line(label: str, rule: str, shown: Shown) -> str:
+    """One line for people: the loss at both ends or how it broke, and whether the finding is there."""
+    there = "finding there" if rule in shown.rules else "finding gone"
+    if shown.outcome is None:
+        return f"{label:<8} stood still after {shown.windows:,} steps (the recorded run)"
+    learning = shown.outcome.learning
+    if shown.outcome.kind in BROKEN or learning is None:
+        words = f"{shown.outcome.kind}: {shown.outcome.why}" if shown.outcome.why else shown.outcome.kind
+        return f"{label:<8} {words}   {there}"
+    return f"{label:<8} loss {learning.first:.4f} → {learning.last:.4f} in {shown.windows:,} steps   {there}"
+
+
+def environment_words(patch: Patch, command: list[str]) -> str:
+    """How to run the program with the changed variables."""
+    taken = " ".join(f"-u {name}" for name, value in patch.environment.items() if value is None)
+    given = " ".join(f"{name}={value}" for name, value in patch.environment.items() if value is not None)
+    return " ".join(part for part in ("env", taken, given, *map(shlex.quote, command)) if part)
