@@ -74,6 +74,10 @@ def read(path: Path) -> Iterator[Fact]:
     yield from log.finish()
 
 
+def without_colours(text: bytes) -> bytes:
+    return _ANSI.sub(b"", text) if b"\x1b" in text else text
+
+
 def decoded(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """UTF-16 as UTF-8; everything else as it is."""
     decoder: codecs.IncrementalDecoder | None = None
@@ -218,8 +222,7 @@ class TextLog:
 
     def _lines(self, block: bytes) -> tuple[list[bytes], list[int], bytes]:
         """The lines of a block, their numbers, and the block made of them; what a carriage return overwrites is a line of its own."""
-        if b"\x1b" in block:
-            block = _ANSI.sub(b"", block)
+        block = without_colours(block)
         if b"\x08" in block:
             block = _BACKSPACES.sub(b"\r", block)
         if b"\0" in block:

@@ -1,0 +1,1 @@
+"""Half precision that harms a training."""
