@@ -8,7 +8,8 @@ from trainsleuth.case.record_chart import Message, SourceRecord
 
 _THINGS = (
     r"(?:samples?|items?|images?|files?|examples?|records?|rows?|sequences?|clips?|frames?|batches|videos?|documents?|utterances?|pairs?|entries|"
-    r"data ?points?|instances?|sentences?|tokens?|サンプル|件|枚|个样本|條|条|样本|张|개|샘플)"
+    r"data ?points?|"
+    r"instances?|sentences?|tokens?|サンプル|件|枚|个样本|條|条|样本|张|개|샘플)"
 )
 _ZERO = re.compile(rf"(?i)(?<![\w.,:/%-])0\s*(?:[\w-]+\s+){{0,2}}?{_THINGS}(?![\w/])")
 _ZERO_AFTER = re.compile(
