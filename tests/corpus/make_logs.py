@@ -97,6 +97,11 @@ def _(rng: random.Random) -> bytes:
     return run_program(LIGHTNING)[0]
 
 
+@log("healthy/lightning_rich_bar.log")
+def _(rng: random.Random) -> bytes:
+    return run_program(LIGHTNING.replace("callbacks=[TQDMProgressBar()]", ""))[0]
+
+
 @log("healthy/lightning_metrics.csv")
 def _(rng: random.Random) -> bytes:
     return run_program(LIGHTNING)[1]
@@ -574,6 +579,7 @@ def _(rng: random.Random) -> str:
 
 LIGHTNING = """
 import sys, torch, lightning as L
+from lightning.pytorch.callbacks import TQDMProgressBar
 from lightning.pytorch.loggers import CSVLogger
 torch.manual_seed(0)
 x = torch.randn(640, 8); y = x[:, :4].argmax(1)
@@ -594,7 +600,7 @@ class Net(L.LightningModule):
 data = torch.utils.data.TensorDataset(x, y)
 part = lambda a, b, s: torch.utils.data.DataLoader(torch.utils.data.Subset(data, range(a, b)), 32, shuffle=s)
 logger = CSVLogger(sys.argv[1], name="csv")
-trainer = L.Trainer(max_epochs=6, logger=logger, accelerator="cpu", enable_checkpointing=False, enable_model_summary=False, log_every_n_steps=4)
+trainer = L.Trainer(max_epochs=6, logger=logger, accelerator="cpu", enable_checkpointing=False, enable_model_summary=False, log_every_n_steps=4, callbacks=[TQDMProgressBar()])
 trainer.fit(Net(), part(0, 512, True), part(512, 640, False))
 import shutil; shutil.copy(logger.log_dir + "/metrics.csv", sys.argv[1] + "/table")
 """
@@ -626,7 +632,7 @@ def run_program(source: str) -> tuple[bytes, bytes]:
         script.write_text(source)
         done = subprocess.run([sys.executable, str(script), folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=True)
         table = Path(folder) / "table"
-        return done.stdout.replace(folder.encode(), b"runs"), table.read_bytes() if table.exists() else b""
+        return done.stdout.replace(folder.encode(), b"runs").replace(sys.prefix.encode(), b"venv"), table.read_bytes() if table.exists() else b""
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ MOST_NAME = 80
 
 _TOKEN = re.compile(
     rb"""(?P<num>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?P<unit>%|[a-zA-Z\xc2\xb5]+(?:/[a-zA-Z]+)?|/s\b|/sec\b)?(?![\w\x80-\xff]|\.\d)
-      |(?P<word>[A-Za-z_@#\x80-\xff\d][\w\x80-\xff@#]*(?:[/.@-][\w\x80-\xff@#]+)*(?:\([A-Za-z_]{1,12}\d{0,3}\))?)
+      |(?P<word>[A-Za-z_@#\d][\w@#]*(?:[/.@-][\w@#]+)*(?:\([A-Za-z_]{1,12}\d{0,3}\))?(?:[\x80-\xff]+[A-Za-z_]*)?|[\x80-\xff][\x80-\xffA-Za-z_]*)
       |(?P<arrow>->|=>|<-)
       |(?P<punct>[:=,;|()\[\]{}/<>\t*~-])
       |(?P<gap>[ ]{2,})""",
@@ -337,8 +337,9 @@ def _sort_out(numbers: list[_Seen], layout: Layout) -> None:
             if layout.epoch is None and seen.constant is None:
                 layout.epoch = Number(seen.name, seen.start, seen.end)
                 layout.epochs = Number("epochs", *seen.total) if seen.total else None
-        elif axis == "step" and _whole(seen.text):
-            _take_step(seen, layout)
+        elif axis == "step":
+            if _whole(seen.text):
+                _take_step(seen, layout)
         elif seen.mean and not in_brackets:
             continue
         elif in_brackets or (seen.total is not None and _whole(seen.text) and not seen.name):

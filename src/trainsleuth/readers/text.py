@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import nlargest
 from operator import le, lt, sub
 from pathlib import Path
@@ -41,13 +41,15 @@ HEADER_REACH = 4  # lines between the head of a table and its first row
 
 _DIGITS = b"0123456789"
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_DRAWN = re.compile(rb"\|[^|\n%]*\| |\[=[=>.]*\]")  # the part of a progress bar that grows
 _BACKSPACES = re.compile(rb"\x08+")
 _TABLES = tuple(
     bytes(byte if byte in kept else 32 for byte in range(256)) for kept in (b"0123456789.", b"0123456789.-", b"0123456789.eE+-")
 )
 _WORTH_KEEPING = re.compile(
     rb"(?i)warn|error|fail|fall.?back|cache|missing|not found|no such|empty|nan\b|\binf\b|skip|overflow|must be|increasing|retry|"
-    rb"killed|out of memory|oom\b|\b0 \w|: ?0\b|sample|item|file|image|dataset|loaded|found|precision|amp\b|resum|restor|"
+    rb"killed|\d-?bit|fp16|fp32|bf16|float16|float32|out of memory|oom\b|\b0 \w|: ?0\b|sample|item|file|image|dataset|"
+    rb"loaded|found|precision|amp\b|resum|restor|"
     + "警告|キャッシュ|缓存|캐시|サンプル|样本|샘플|エラー|错误|에러|データ|数据|데이터".encode()
 )
 _WORD_SETTING = re.compile(rb"^[\s\-]*[\"']?([A-Za-z_][\w.\-]{0,60})[\"']?\s*[:=]\s*[\"']?([A-Za-z][\w.+\-]{0,40})[\"']?,?(?:\s+#.*)?\s*$")
@@ -97,7 +99,7 @@ class Course:
     last: float | None = None
     line: int = 0
     laps: int = 0  # bars that began anew where nothing counts epochs
-    shown: dict[str, tuple[float, int]] = field(default_factory=dict)  # the last value that a bar showed, and its lap
+    lap_step: int | None = None
 
 
 @dataclass
@@ -127,7 +129,7 @@ class Taken:
     """The numbers of all lines of one shape in one block."""
 
     plan: Plan
-    lines: list[int]
+    lines: list[int]  # the orders of its pieces, until facts are made
     values: list[tuple[str, list[float], int | None]]  # name, values, printed decimals
     epochs: list[float] | None
     steps: list[int] | None
@@ -156,6 +158,10 @@ class TextLog:
 
     def __init__(self) -> None:
         self.line = 1
+        self._order = 1  # of the next piece of text; more than its line where bars were overwritten
+        self._plain = True  # so far each line is one piece
+        self._numbers: list[int] = []  # of the block at hand: the lines of its pieces
+        self._orders: list[int] = []
         self._carry = b""
         self._plans: dict[bytes | tuple[bytes, tuple[bytes, ...]], Plan | None] = {}
         self._courses: dict[tuple[str, ...], Course] = {}
@@ -169,6 +175,7 @@ class TextLog:
         self._skipped: dict[str, tuple[int, int]] = {}
         self._allowance = NEW_SHAPES_AT_FIRST
         self._tracebacks = TracebackCollector()
+        self._shown: dict[tuple[str, str], tuple[float, int]] = {}  # the last value that a bar showed, and its lap
         self._alarming: set[bytes] = set()  # shapes that could be part of a traceback
 
     def feed(self, data: bytes) -> list[Fact]:
@@ -191,8 +198,14 @@ class TextLog:
 
     def _block(self, block: bytes) -> list[Fact]:
         lines, numbers, block = self._lines(block)
+        self._numbers = numbers
+        self._plain = self._plain and b"\r" not in block and self._order == numbers[0]
+        self._orders = numbers if self._plain else list(range(self._order, self._order + len(lines)))
+        self._order += len(lines)
+        block = block.replace(b"\r", b"\n")
         groups: defaultdict[bytes, list[int]] = defaultdict(list)
-        for index, key in enumerate(block.translate(None, _DIGITS).split(b"\n")):
+        drawn = _DRAWN.sub(b"||", block) if b"%|" in block or b"[=" in block else block
+        for index, key in enumerate(drawn.translate(None, _DIGITS).split(b"\n")):
             groups[key].append(index)
         facts = self._tracebacks.look(self._hinted(groups), lines, numbers)
         taken: list[Taken] = []
@@ -242,7 +255,7 @@ class TextLog:
             parts = line.split(b"\r") if b"\r" in line else [line]
             pieces += parts
             numbers += [number] * len(parts)
-        return pieces, numbers, block.replace(b"\r", b"\n")
+        return pieces, numbers, block
 
     def _group(self, key: bytes, group: list[int], lines: list[bytes], numbers: list[int], taken: list[Taken]) -> list[Fact]:
         """Take the numbers of all lines of one shape, learning the shape if it is new."""
@@ -385,7 +398,7 @@ class TextLog:
             self._by_names(key, plan, group, tokens, lines, numbers, taken)
             return
         try:
-            taken.append(self._columns(plan, tokens, chosen, [numbers[index] for index in group]))
+            taken.append(self._columns(plan, tokens, chosen, [self._orders[index] for index in group]))
         except ValueError:
             self._one_by_one(group, lines, numbers, taken)
 
@@ -446,7 +459,7 @@ class TextLog:
             tokens_of = b"\n".join(chosen).translate(known.table).split()
             try:
                 if len(tokens_of) == known.tokens * len(part):
-                    taken.append(self._columns(known, tokens_of, chosen, [numbers[index] for index in part]))
+                    taken.append(self._columns(known, tokens_of, chosen, [self._orders[index] for index in part]))
             except ValueError:
                 self._one_by_one(part, lines, numbers, taken)
 
@@ -460,7 +473,7 @@ class TextLog:
                 continue
             tokens = line.translate(plan.table).split()
             try:
-                taken.append(self._columns(plan, tokens, [line], [numbers[index]]))
+                taken.append(self._columns(plan, tokens, [line], [self._orders[index]]))
             except (ValueError, IndexError):
                 self._skip("lines whose numbers cannot be told apart", numbers[index])
         if len(group) > SLOW_LINES:
@@ -470,27 +483,31 @@ class TextLog:
 
     def _placed(self, taken: list[Taken]) -> list[Fact]:
         """Give all lines their step, epoch and run, then make facts of them."""
-        own = [part for part in taken if part.epochs is not None]
-        other = [part for part in taken if part.epochs is None]
-        for part in own:
+        without = [part for part in taken if part.epochs is None]
+        for part in taken:
             self._global_steps(part)
-            self._find_runs(part)
-        needs_epoch = [part for part in other if part.steps is None or part.totals is not None]
-        if needs_epoch:
-            self._from_context(needs_epoch, taken)
-        for part in other:
-            if part.epochs is not None and part.steps is not None and part.totals is not None:
-                self._global_steps(part)
-            elif part.totals is not None and part.steps is not None:
-                self._laps(part)
-            self._find_runs(part)
+        if needing := [part for part in without if part.steps is None or part.totals is not None]:
+            self._from_context(needing, taken)
+        for part in without:
+            self._global_steps(part)
+        for course, parts in _by_course(taken):
+            self._laps(course, [part for part in parts if part.epochs is None and part.steps is not None and part.totals is not None])
+            self._find_runs(course, parts)
         self._remember_context(taken)
         facts: list[Fact] = []
         for part in taken:
             if part.plan.values:
                 for run, piece in self._by_run(part):
                     facts += self._facts(run, piece)
-        return [*_in_order(facts), *_pauses(taken)]
+        placed = [*map(self._without_repeats, _in_order(facts)), *_pauses(taken)]
+        for fact in placed if not self._plain else ():
+            fact["lines"] = [self._line_of(order) for order in fact["lines"]]
+            for pause in fact.get("longest", ()):
+                pause[1:] = [self._line_of(order) for order in pause[1:]]
+        return placed
+
+    def _line_of(self, order: int) -> int:
+        return self._numbers[order - self._orders[0]]
 
     def _global_steps(self, part: Taken) -> None:
         """A batch of an epoch becomes a step of the run where the length of an epoch is known."""
@@ -509,20 +526,20 @@ class TextLog:
             part.steps = [int(max(0.0, epoch - base)) * total + step for epoch, step, total in places]
         part.totals = None
 
-    def _laps(self, part: Taken) -> None:
+    def _laps(self, course: Course, parts: list[Taken]) -> None:
         """A bar that begins anew where nobody counts epochs has begun the next one."""
-        course = part.plan.course
-        last, epochs = course.last, []
-        assert part.steps is not None
-        for step in part.steps:
-            if last is not None and step < last:
+        for part in parts:
+            part.epochs = [0.0] * len(part.lines)
+        for part, row in _in_line_order(parts):
+            steps, totals, epochs = part.steps or [], part.totals or [], part.epochs or []
+            step = steps[row]
+            if course.lap_step is not None and step < course.lap_step:
                 course.laps += 1
-            last = step
-            epochs.append(float(course.laps))
-        course.last = last
-        if course.laps and part.totals is not None:
-            part.steps = [int(epoch) * total + step for epoch, step, total in zip(epochs, part.steps, part.totals)]
-        part.epochs, part.totals = epochs, None
+            course.lap_step = step
+            epochs[row] = float(course.laps)
+            steps[row] = course.laps * totals[row] + step
+        for part in parts:
+            part.totals = None
 
     def _from_context(self, needing: list[Taken], taken: list[Taken]) -> None:
         """Lines that do not say where they stand stand where the last line that said so stood."""
@@ -553,34 +570,25 @@ class TextLog:
                 latest_step, step = part.lines[-1], part.steps[-1]
         self._context = (epoch, step)
 
-    def _find_runs(self, part: Taken) -> None:
+    def _find_runs(self, course: Course, parts: list[Taken]) -> None:
         """A course that falls back to where it began has begun again."""
-        plan = part.plan
-        if plan.epoch is None and plan.step is None:
+        placed = [(part, positions) for part in parts if (positions := _positions(part)) is not None]
+        if not placed:
             return
-        if not plan.values and not plan.context:
-            return
-        positions: list[float] | list[int] | None = part.steps if part.totals is None and part.steps is not None else part.epochs
-        if part.epochs is not None and part.plan.step is not None and part.plan.total is None and part.plan.epoch is not None:
-            positions = part.epochs
-        if positions is None or (part.plan.total is not None and part.plan.epoch is None and part.epochs is not None):
-            return
-        course = plan.course
-        previous = course.last
-        if course.first is None:
-            course.first = positions[0]
-        if (previous is None or previous <= positions[0]) and all(map(le, positions, positions[1:])):
-            course.last, course.line = positions[-1], part.lines[-1]
-            return
-        line_before = course.line
-        highest = previous
-        for position, line in zip(positions, part.lines):
-            if previous is not None and position < previous and position <= course.first and highest is not None and highest > course.first:
-                self._begin_run(line_before, line)
-                course.first = highest = position
-            highest = position if highest is None else max(highest, position)
-            previous, line_before = position, line
-        course.last, course.line = previous, line_before
+        if len(placed) == 1:
+            part, positions = placed[0]
+            if (course.last is None or course.last <= positions[0]) and all(map(le, positions, positions[1:])):
+                course.first = positions[0] if course.first is None else course.first
+                course.last, course.line = positions[-1], part.lines[-1]
+                return
+        places = sorted(((line, at) for part, positions in placed for line, at in zip(part.lines, positions)), key=lambda place: place[0])
+        for line, at in places:
+            if course.first is None:
+                course.first = at
+            elif course.last is not None and at < course.last and at <= course.first:
+                self._begin_run(course.line, line)
+                course.first = at
+            course.last, course.line = at, line
 
     def _begin_run(self, after: int, line: int) -> None:
         index = bisect_right(self._boundaries, after)
@@ -604,32 +612,30 @@ class TextLog:
         prefix = part.plan.layout.prefix
         facts = []
         for name, values, digits in part.values:
-            if part.plan.layout.bar and "/" not in name:
-                kept = self._news_of_bar(part, name, values)
-                if kept:
-                    facts.append(columns(
-                        name, [values[i] for i in kept], [part.lines[i] for i in kept], steps=_picked(part.steps, kept),
-                        epochs=_picked(part.epochs, kept), times=_picked(part.times, kept), run=run, prefix=prefix, digits=digits,
-                    ))  # fmt: skip
-                continue
-            facts.append(columns(
+            fact = columns(
                 name, values, part.lines, steps=part.steps, epochs=part.epochs, times=part.times, run=run, prefix=prefix, digits=digits,
-            ))  # fmt: skip
+            )  # fmt: skip
+            fact["bar"] = part.plan.layout.bar and "/" not in name
+            facts.append(fact)
         return facts
 
-    def _news_of_bar(self, part: Taken, name: str, values: list[float]) -> list[int]:
+    def _without_repeats(self, fact: Fact) -> Fact:
         """A bar repeats what it knows: a value counts when it changes, and once for each bar."""
-        shown = part.plan.course.shown
-        kept = []
-        last = shown.get(name)
-        for index, value in enumerate(values):
-            lap = int(part.epochs[index]) if part.epochs is not None else 0
-            if last is None or value != last[0] or lap != last[1]:
+        if not fact.pop("bar"):
+            return fact
+        known = (fact["prefix"], fact["name"])
+        last, kept = self._shown.get(known), []
+        epochs = fact["epochs"]
+        for index, value in enumerate(fact["values"]):
+            now = (value, int(epochs[index]) if epochs is not None else 0)
+            if now != last:
                 kept.append(index)
-            last = (value, lap)
+            last = now
         if last is not None:
-            shown[name] = last
-        return kept
+            self._shown[known] = last
+        for column in ("values", "lines", "steps", "epochs", "times"):
+            fact[column] = _picked(fact[column], kept)
+        return fact
 
     # -- words ------------------------------------------------------------------------------------------------------------
 
@@ -645,7 +651,7 @@ class TextLog:
                 if any(value.constant is not None for value in layout.values):
                     plan = self._plan(key, layout, False)
                     if plan is not None:
-                        at = [numbers[index] for index in group]
+                        at = [self._orders[index] for index in group]
                         taken = self._columns(plan, [], [lines[index] for index in group], at)
                         facts += self._placed([taken])
         self._note(key, group, lines, numbers)
@@ -685,6 +691,33 @@ class TextLog:
         self._skipped[what] = (before + count, first)
 
 
+def _by_course(taken: list[Taken]) -> list[tuple[Course, list[Taken]]]:
+    """The parts whose lines have the same names, of whatever shape."""
+    found: dict[int, tuple[Course, list[Taken]]] = {}
+    for part in taken:
+        found.setdefault(id(part.plan.course), (part.plan.course, []))[1].append(part)
+    return list(found.values())
+
+
+def _in_line_order(parts: list[Taken]) -> list[tuple[Taken, int]]:
+    rows = [(part.lines[row], index, row) for index, part in enumerate(parts) for row in range(len(part.lines))]
+    if len(parts) > 1:
+        rows.sort()
+    return [(parts[index], row) for _, index, row in rows]
+
+
+def _positions(part: Taken) -> list[float] | list[int] | None:
+    """How far the run is at each line, by what the lines themselves say; None where they say nothing that tells a new run."""
+    plan = part.plan
+    if (plan.epoch is None and plan.step is None) or not (plan.values or plan.context):
+        return None
+    if plan.epoch is not None and part.epochs is not None and (part.steps is None or plan.step is None or plan.total is None):
+        return part.epochs
+    if plan.total is not None and plan.epoch is None:
+        return None  # a bar, which begins anew with each epoch
+    return part.steps
+
+
 def _in_order(facts: list[Fact]) -> Iterator[Fact]:
     """One fact for each name: shapes that share a name (another sign, an exponent) are laid together by their lines."""
     same: defaultdict[tuple[int, str, str], list[Fact]] = defaultdict(list)
@@ -701,6 +734,7 @@ def _in_order(facts: list[Fact]) -> Iterator[Fact]:
             whole = all(part[column] is not None for part in parts)
             flat = [item for part in parts for item in part[column]] if whole else None
             joined[column] = None if flat is None else [flat[index] for index in order]
+        joined["bar"] = any(part["bar"] for part in parts)
         joined["digits"] = max((part["digits"] for part in parts if part["digits"] is not None), default=None)
         yield joined
 

@@ -23,7 +23,8 @@ _GOOD_NEWS = re.compile(
 )
 CACHE = re.compile(r"(?i)cache|キャッシュ|缓存|캐시")
 _FALLBACK = re.compile(
-    r"(?i)fall(?:ing)?[ -]?back|on[- ]the[- ]fly|cache miss|re-?comput|re-?generat|not (?:found )?in (?:the )?cache|フォールバック|回退|폴백|キャッシュミス"
+    r"(?i)fall(?:ing)?[ -]?back|on[- ]the[- ]fly|cache miss|re-?comput|re-?generat|not (?:found )?in (?:the )?cache|"
+    r"フォールバック|回退|폴백|キャッシュミス"
 )
 _SHARE = re.compile(r"(?<![\d.])(\d+)\s*/\s*(\d+)(?![\d/])")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")

@@ -51,16 +51,17 @@ def record(source: SourceRecord) -> Verdict:
     if pauses.count < MOST_ORDINARY:
         return Missing("time stamps on twenty lines")
     inside = [pause for pause in pauses.longest if not _between_runs(source, pause)]
-    if len(inside) < 2:
+    if not inside:
         return None
-    longest, others = inside[0], inside[1:]
-    if longest.seconds < AT_LEAST or longest.seconds < 20 * max(pauses.usually(), 0.5) or longest.seconds < 4 * others[0].seconds:
+    longest = inside[0]
+    next_longest = inside[1].seconds if len(inside) > 1 else 4 * pauses.usually()
+    if longest.seconds < AT_LEAST or longest.seconds < 20 * max(pauses.usually(), 0.5) or longest.seconds < 4 * next_longest:
         return None
     return Seen(
         title=f"nothing was written for {_length(longest.seconds)}, where {_length(max(pauses.usually(), 1))} is usual",
         where=[records.spot(source, longest.before, "the last line before"), records.spot(source, longest.after, "the first line after")],
         evidence=[
-            f"the next longest pause is {_length(others[0].seconds)}; {pauses.count:,} lines with a time, "
+            f"the next longest pause is {_length(next_longest)}; {pauses.count:,} lines with a time, "
             f"over {_length(pauses.last - pauses.first)}"
         ],
         severity="warning",
