@@ -102,7 +102,9 @@ def test_each_rule_has_its_page_and_its_programs(rule: Rule) -> None:
     found = [heading for heading in HEADINGS if heading in lines]
     assert found == list(HEADINGS), "the docstring has the same headings as all others"
     assert (ROOT / "docs" / "rules" / f"{family}-{fault}.md").is_file()
-    if rule.name not in SYMPTOMS + NO_PROGRAM:
+    if rule.of_record:
+        assert (ROOT / "tests" / "corpus" / "sick" / f"{family}-{fault}.log").is_file()
+    elif rule.name not in SYMPTOMS + NO_PROGRAM:
         homes = [home for home in (ROOT / "zoo" / family).iterdir() if home.name.partition("--")[0] == fault]
         assert any((home / "sick.py").is_file() and (home / "cured.py").is_file() for home in homes)
 
