@@ -17,7 +17,8 @@ from trainsleuth.rules.arbiter import diagnose_records
 CORPUS = Path(__file__).resolve().parent.parent / "corpus"
 FILES = sorted(path for kind in ("healthy", "sick") for path in (CORPUS / kind).iterdir())
 PIECES = ["loss", "epoch", " ", ":", "=", "[", "]", "(", ")", "{", "}", "/", "|", "nan", "inf", "-", "1", "0.5", "1e999", "3/30", "\n", "\r", "\t",
-          "10%|█| 1/10 [00:01<00:02, 3it/s]", "2025-10-19 10:38:20", "99:99:99", "損失", "：", "\x1b[0m", "\x08", "Traceback (most recent call last):", ",",
+          "10%|█| 1/10 [00:01<00:02, 3it/s]", "2025-10-19 10:38:20", "99:99:99", "損失", "：", "\x1b[0m", "\x08",
+          "Traceback (most recent call last):", ",",
           "9" * 400, "step", "'", '"', "null", "File \"a\", line 1", "."]  # fmt: skip
 
 

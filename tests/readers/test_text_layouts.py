@@ -147,7 +147,9 @@ def test_settings_and_messages_are_kept() -> None:
 
 
 def test_a_traceback_between_the_lines_is_a_crash() -> None:
-    facts = facts_of('step 1 loss 0.5\nTraceback (most recent call last):\n  File "a.py", line 3, in <module>\n    main()\nValueError: no\nstep 2 loss 0.4\n')
+    facts = facts_of(
+        'step 1 loss 0.5\nTraceback (most recent call last):\n  File "a.py", line 3, in <module>\n    main()\nValueError: no\nstep 2 loss 0.4\n'
+    )
     (crash,) = (fact for fact in facts if fact["k"] == "crash")
     assert (crash["kind"], crash["message"], crash["frames"]) == ("ValueError", "no", [["a.py", 3, "<module>"]])
     assert points_of("step 1 loss 0.5\n")["loss"] == [At(0.5, 1)]

@@ -13,7 +13,7 @@ MOST_INTERVALS = 2048
 MOST_KEPT = 16
 
 
-@dataclass
+@dataclass(slots=True)
 class Interval:
     """Values that follow each other, and where the last of them stood."""
 
@@ -125,17 +125,21 @@ class Series:
     def _add(
         self, values: list[float], lines: list[int], steps: list[int] | None, epochs: list[float] | None, times: list[float] | None
     ) -> None:
-        stride = self._stride
-        for start in range(0, len(values), stride):
-            part = values[start : start + stride]
+        while len(self.intervals) + len(values) // self._stride > MOST_INTERVALS:
+            if len(self.intervals) > MOST_INTERVALS // 2:
+                self._merge()
+            else:
+                self._stride *= 2
+        start = 0
+        while start < len(values):
+            part = values[start : start + (1 if self.count < MOST_KEPT else self._stride)]
             end = start + len(part) - 1
+            start = end + 1
             self.count += len(part)
             self.intervals.append(Interval(
                 self.count, len(part), sum(part) / len(part), min(part), max(part), steps[end] if steps else None,
                 epochs[end] if epochs else None, times[end] if times else None, lines[end],
             ))  # fmt: skip
-        while len(self.intervals) > MOST_INTERVALS:
-            self._merge()
 
     def _merge(self) -> None:
         """Neighbours become one, the first and the last sixteen excepted."""

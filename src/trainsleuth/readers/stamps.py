@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from calendar import timegm
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
 
 DAY = 86_400.0
@@ -19,6 +19,7 @@ FORMS = (
     re.compile(rb"(?<![\d:<])(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d(?:[.,]\d+)?)(?![\d:])"),
 )
 NEAR_THE_START = 40
+_EPOCH = date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,10 @@ def seconds(form: int, text: bytes) -> float | None:
         return clock
     month = MONTHS.get(found["name"].lower(), 0) if "name" in found else int(found["mo"])
     year, day = int(found.get("y") or 1972), int(found["d"])
-    if not (1 <= month <= 12 and 1 <= day <= 31 and 1970 <= year < 2200):
+    try:
+        return (date(year, month, day).toordinal() - _EPOCH) * DAY + clock
+    except ValueError:
         return None
-    return timegm((year, month, day, 0, 0, 0)) + clock
 
 
 class Clock:

@@ -11,7 +11,7 @@ import codecs
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import nlargest
 from operator import le, lt, sub
@@ -29,8 +29,10 @@ T = TypeVar("T")
 BLOCK = 1 << 20
 LONGEST_CARRY = 1 << 20
 MOST_PLANS = 20_000
-NEW_SHAPES_AT_FIRST = 20_000  # in the first block; later blocks may bring fewer, so that a file of nothing but new shapes stays fast
-NEW_SHAPES = 1_000
+NEW_SHAPES_AT_FIRST = 5_000  # in the first block; later blocks may bring fewer, so that a file of nothing but new shapes stays fast
+NEW_SHAPES = 500
+FIRST_BLOCKS = 8
+NEW_SHAPES_LATER = 60
 SLOW_LINES = 2_000  # of one shape and block, when its plan does not fit
 MOST_MESSAGES = 3_000
 MOST_SETTINGS = 2_000
@@ -174,6 +176,7 @@ class TextLog:
         self._headers: list[tuple[int, list[str]]] = []
         self._skipped: dict[str, tuple[int, int]] = {}
         self._allowance = NEW_SHAPES_AT_FIRST
+        self._blocks = 0
         self._tracebacks = TracebackCollector()
         self._shown: dict[tuple[str, str], tuple[float, int]] = {}  # the last value that a bar showed, and its lap
         self._alarming: set[bytes] = set()  # shapes that could be part of a traceback
@@ -203,17 +206,16 @@ class TextLog:
         self._orders = numbers if self._plain else list(range(self._order, self._order + len(lines)))
         self._order += len(lines)
         block = block.replace(b"\r", b"\n")
-        groups: defaultdict[bytes, list[int]] = defaultdict(list)
         drawn = _DRAWN.sub(b"||", block) if b"%|" in block or b"[=" in block else block
-        for index, key in enumerate(drawn.translate(None, _DIGITS).split(b"\n")):
-            groups[key].append(index)
+        groups = _grouped(drawn.translate(None, _DIGITS).split(b"\n"))
         facts = self._tracebacks.look(self._hinted(groups), lines, numbers)
         taken: list[Taken] = []
-        for key, group in groups.items():
-            facts += self._group(key, group, lines, numbers, taken)
+        for key in [key for key in groups if key in self._plans] + _most_frequent_first(groups, self._plans):
+            facts += self._group(key, groups[key], lines, numbers, taken)
         facts += self._placed(taken)
         facts += self._news_of_messages()
-        self._allowance = NEW_SHAPES
+        self._blocks += 1
+        self._allowance = NEW_SHAPES if self._blocks < FIRST_BLOCKS else NEW_SHAPES_LATER
         if len(self._plans) > MOST_PLANS:
             self._plans = {key: plan for key, plan in self._plans.items() if plan is not None and plan.values}
             if len(self._plans) > MOST_PLANS // 2:
@@ -223,15 +225,10 @@ class TextLog:
 
     def _hinted(self, groups: dict[bytes, list[int]]) -> list[int]:
         """The lines whose shape could be part of a traceback; a shape is asked once."""
-        hinted: list[int] = []
-        for key, group in groups.items():
-            if key in self._plans:
-                if key in self._alarming:
-                    hinted += group
-            elif len(key) < LONGEST_LINE and TracebackCollector.may_be(key):
-                self._alarming.add(key)
-                hinted += group
-        return sorted(hinted)
+        new = [key for key in groups if key not in self._plans and len(key) < LONGEST_LINE]
+        if TracebackCollector.may_be_among(b"\n".join(new)):
+            self._alarming.update(key for key in new if TracebackCollector.may_be(key))
+        return sorted(index for key in self._alarming & groups.keys() for index in groups[key]) if self._alarming else []
 
     def _lines(self, block: bytes) -> tuple[list[bytes], list[int], bytes]:
         """The lines of a block, their numbers, and the block made of them; what a carriage return overwrites is a line of its own."""
@@ -262,14 +259,14 @@ class TextLog:
         first = lines[group[0]]
         facts: list[Fact] = []
         if key not in self._plans:
-            if len(key) == len(first):
-                self._without_digits(key, group, lines, numbers, facts)
-                self._plans[key] = None
-                return facts
             if self._allowance <= 0:
                 self._skip("lines of ever new shapes", numbers[group[0]], len(group))
                 return facts
             self._allowance -= 1
+            if len(key) == len(first):
+                self._without_digits(key, group, lines, numbers, facts)
+                self._plans[key] = None
+                return facts
             self._plans[key] = self._learn(first, group, lines, numbers, facts)
         plan = self._plans[key]
         if plan is None:
@@ -411,9 +408,9 @@ class TextLog:
             else:
                 column = tokens[index::width]
                 values.append((name, list(map(float, column)), max(_decimals(column[0]), _decimals(column[-1]))))
-        epochs = None if plan.epoch is None else _repeating(tokens[plan.epoch :: width], float)
+        epochs = None if plan.epoch is None else list(map(float, tokens[plan.epoch :: width]))
         steps = None if plan.step is None else _integers(tokens[plan.step :: width])
-        totals = None if plan.total is None else _repeating(tokens[plan.total :: width], int)
+        totals = None if plan.total is None else _mostly_one(tokens[plan.total :: width])
         return Taken(plan, at, values, epochs, steps, totals, self._times(plan, chosen))
 
     def _times(self, plan: Plan, chosen: list[bytes]) -> list[float] | None:
@@ -516,9 +513,8 @@ class TextLog:
         if self._epoch_base is None:
             self._epoch_base = 0.0 if part.epochs[0] < 1 else 1.0
         base = self._epoch_base
-        lengths = dict.fromkeys(part.totals)
-        if len(lengths) == 1:
-            (length,) = lengths
+        length = part.totals[0]
+        if part.totals.count(length) == len(part.totals):
             starts = {epoch: int(max(0.0, epoch - base)) * length for epoch in dict.fromkeys(part.epochs)}
             part.steps = [starts[epoch] + step for epoch, step in zip(part.epochs, part.steps)]
         else:
@@ -759,10 +755,33 @@ def _pauses(taken: list[Taken]) -> list[Fact]:
     }]  # fmt: skip
 
 
-def _repeating(tokens: list[bytes], kind: Callable[[bytes], T]) -> list[T]:
-    """Numbers that hardly change from line to line: each is understood once."""
-    known = {token: kind(token) for token in dict.fromkeys(tokens)}
-    return [known[token] for token in tokens] if len(known) > 1 else list(known.values()) * len(tokens)
+def _grouped(shapes: list[bytes]) -> dict[bytes, list[int]]:
+    """The places of each shape. Most lines of a log have one: it is left out of the counting."""
+    usual = shapes[len(shapes) // 2]
+    others = [index for index, shape in enumerate(shapes) if shape != usual]
+    groups: defaultdict[bytes, list[int]] = defaultdict(list)
+    if len(others) * 4 > len(shapes):
+        for index, shape in enumerate(shapes):
+            groups[shape].append(index)
+        return groups
+    start, rest = 0, groups[usual]
+    for index in others:
+        rest.extend(range(start, index))
+        groups[shapes[index]].append(index)
+        start = index + 1
+    rest.extend(range(start, len(shapes)))
+    return groups
+
+
+def _most_frequent_first(groups: dict[bytes, list[int]], known: Container[object]) -> list[bytes]:
+    """New shapes, those first that come again: they are more likely to be about the training."""
+    return sorted((key for key in groups if key not in known), key=lambda key: -len(groups[key]))
+
+
+def _mostly_one(tokens: list[bytes]) -> list[int]:
+    """Whole numbers that hardly change from line to line."""
+    first = tokens[0]
+    return [int(first)] * len(tokens) if tokens.count(first) == len(tokens) else list(map(int, tokens))
 
 
 def _integers(tokens: list[bytes]) -> list[int]:

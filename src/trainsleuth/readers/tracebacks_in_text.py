@@ -9,7 +9,7 @@ from trainsleuth.readers.kinds import Fact
 from trainsleuth.readers.tracebacks import Tracebacks
 
 HINTS = (b"Traceback (", b"Watchdog caught", b"Assertion ", b"what():", b"bus error", b"Fatal Python", b"oom", b"Out of memory: ",
-         b"Segmentation fault", b"Bus error", b"Killed", b"Aborted", b"Illegal instruction", b"Thread ", b"Current thread 0x", b"#0 ",
+         b"Segmentation fault", b"Bus error", b"Killed", b"Aborted", b"Illegal instruction", b"Thread ", b"Current thread x", b"# ",
          b"Process ")  # fmt: skip
 _HINT = re.compile(b"|".join(re.escape(hint) for hint in HINTS))
 _HEADLESS = re.compile(rb"^\s*((?:\w+\.)*\w*(?:Error|Exception)): \S")
@@ -22,6 +22,11 @@ class TracebackCollector:
         self._found = Tracebacks()
         self._headless: dict[bytes, Fact] = {}
         self._told: set[str] = set()
+
+    @staticmethod
+    def may_be_among(shapes: bytes) -> bool:
+        """The same of many at once, quickly."""
+        return b"Error: " in shapes or b"Exception: " in shapes or any(hint in shapes for hint in HINTS)
 
     @staticmethod
     def may_be(shape: bytes) -> bool:
