@@ -43,7 +43,8 @@ def _turned(loss: Series) -> tuple[Interval, float] | None:
     parts = loss.segments(PARTS)
     best = min(parts)
     end = loss.intervals[-3:] if loss.broken_now else []
-    ran = all(part > 3 * best and part > 1.5 * parts[0] for part in parts[-3:])
+    before = max(parts[: PARTS * 7 // 10])
+    ran = all(part > 3 * best and part > 1.5 * parts[0] and part > before for part in parts[-3:])
     blew = bool(end) and end[-1].mean > 3 * max(parts[0], 2 * best)
     if not ran and not blew:
         return None

@@ -23,7 +23,7 @@ from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.record_chart import RunRecord, SourceRecord
 from trainsleuth.case.series import Series
 from trainsleuth.rules import records
-from trainsleuth.rules.decode import Reading, decode_bare, decode_known, rounded
+from trainsleuth.rules.decode import Reading, decode_bare, decode_known, plausible, rounded
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, record_rule, symptom_rule
 from trainsleuth.rules.standing import CLASS_LOSSES, standing
 from trainsleuth.rules.wording import number
@@ -75,7 +75,8 @@ def record(source: SourceRecord) -> Verdict:
         if records.in_a_game(run) or loss.last <= 0 or loss.most > 1.05 * loss.least:
             continue
         readings = _readings(source, run, loss)
-        if readings and loss.flat_to_the_digit() and loss.significant_digits() >= 3:
+        believed = bool(readings) and (plausible(readings[0]) or readings[0].classes in _known(source, run))
+        if believed and loss.flat_to_the_digit() and loss.significant_digits() >= 3:
             return _decoded(source, run, loss, readings)
         if readings and loss.count >= 40 and _known(source, run):
             return _decoded(source, run, loss, readings)
@@ -103,7 +104,8 @@ def _readings(source: SourceRecord, run: RunRecord, loss: Series) -> list[Readin
         level, spread = loss.mean_between(0, 1), 4 * loss.noise(0, 1) + 0.002 * loss.last
         near = [Reading(c, k, "float32", math.log(c) / k) for c in known for k in {1, divisor}]
         return [reading for reading in near if abs(reading.exact - level) < spread]
-    found = decode_bare(text) if digits >= 3 else []
+    round_number = f"{loss.last:.1f}" == f"{float(text):g}" or float(text).is_integer()
+    found = decode_bare(text) if digits >= 3 and not round_number else []
     if loss.last > 7:
         found += [Reading(c, 1, "float32", math.log(c)) for c in known if f"{math.log(c):.{digits}f}" == text]
     return sorted(found, key=lambda reading: (reading.classes not in known, divisor > 1 and reading.divisor != divisor))

@@ -37,6 +37,8 @@ def rule(source: SourceRecord) -> Verdict:
         end = held_out.mean_between(0.85, 1.0)
         if best.to > 0.6 * held_out.count or end < 1.2 * best.mean or not _rises(held_out, best.to) or records.fell(train) < 0.1:
             continue
+        if end - best.mean < 4 * _usual_change(held_out):
+            continue
         better = [score for score in run.of_role("score", split="val") if _still_improves(score)]
         return Seen(
             title=f"{held_out.name} was best at {records.at(best)} and has risen by {percent(end / best.mean - 1)} since",
@@ -63,6 +65,12 @@ def _rises(series: Series, since: int) -> bool:
     parts = [after[:third], after[third : 2 * third], after[2 * third :]]
     means = [sum(part) / len(part) for part in parts if part]
     return len(after) >= 4 and all(a < b for a, b in pairwise(means))
+
+
+def _usual_change(series: Series) -> float:
+    """How much two neighbouring values differ, by the median."""
+    changes = sorted(abs(after.mean - before.mean) for before, after in pairwise(series.intervals))
+    return changes[len(changes) // 2]
 
 
 def _still_improves(score: Series) -> bool:
