@@ -16,7 +16,7 @@ from trainsleuth.rules.kinds import Rule
 ROOT = Path(__file__).resolve().parent.parent
 INSIDE = ROOT / "src" / "_trainsleuth_inside"
 PACKAGE = ROOT / "src" / "trainsleuth"
-ORDER = ("_trainsleuth_inside", "case", "rules", "trials", "remedies", "report", "supervise", "demonstrate", "cli")
+ORDER = ("_trainsleuth_inside", "readers", "case", "rules", "trials", "remedies", "report", "postmortem", "supervise", "demonstrate", "cli")
 HEADINGS = ("What it detects", "Why it matters", "How it is confirmed", "How to cure it", "When it is wrong")
 SYMPTOMS = (
     "stall/flat-loss",
@@ -102,7 +102,9 @@ def test_each_rule_has_its_page_and_its_programs(rule: Rule) -> None:
     found = [heading for heading in HEADINGS if heading in lines]
     assert found == list(HEADINGS), "the docstring has the same headings as all others"
     assert (ROOT / "docs" / "rules" / f"{family}-{fault}.md").is_file()
-    if rule.name not in SYMPTOMS + NO_PROGRAM:
+    if rule.of_record:
+        assert (ROOT / "tests" / "corpus" / "sick" / f"{family}-{fault}.log").is_file()
+    elif rule.name not in SYMPTOMS + NO_PROGRAM:
         homes = [home for home in (ROOT / "zoo" / family).iterdir() if home.name.partition("--")[0] == fault]
         assert any((home / "sick.py").is_file() and (home / "cured.py").is_file() for home in homes)
 

@@ -12,7 +12,7 @@ from trainsleuth import __version__
 COMMANDS = {
     "run": "run a program under observation",
     "attach": "what a running process is doing, and why it does not go on",
-    "diagnose": "judge a case again, or a case that was cut short",
+    "diagnose": "what was wrong with a run, from its log, its event files, its traceback or its case",
     "prove": "confirm or refute the suspected causes of a case by trials",
     "knobs": "what trials can change in a program",
     "fix": "the diff that cures a finding; --apply, --verify",

@@ -17,8 +17,9 @@ from trainsleuth.remedies.desk import Diagnosed
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.rules.arbiter import Diagnosis, diagnose
 from trainsleuth.rules.kinds import STANDSTILLS
+from trainsleuth.trials.bench import Bench, Done, require_sandbox
 from trainsleuth.trials.measure import ERRORS
-from trainsleuth.trials.settle import Bench, Done, Event, require_sandbox
+from trainsleuth.trials.settle import Event
 from trainsleuth.trials.trial import Known, Outcome
 from trainsleuth.trials.verdict import compared, gains
 

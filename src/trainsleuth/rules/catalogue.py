@@ -33,6 +33,8 @@ MODULES = (
     "schedule.warmup_never_ends", "schedule.decays_to_zero_early", "schedule.step_order", "schedule.reset_on_resume",
     "stall.params_frozen", "stall.inputs_and_targets_misaligned",
     "ranks.diverged_weights", "ranks.same_data_on_every_rank", "ranks.straggler",
+    "stall.chance_accuracy", "validation.overfitting", "data.empty_dataset", "cache.empty", "cache.stale_entries",
+    "precision.accuracy_loss", "logging.step_not_increasing", "logging.nan_hidden", "speed.slows_down",
 )  # fmt: skip
 
 
@@ -40,6 +42,14 @@ MODULES = (
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, in the order in which causes of equal weight are read."""
     return tuple(import_module(f"trainsleuth.rules.{name}").rule for name in MODULES)
+
+
+@cache
+def record_rules() -> tuple[Rule, ...]:
+    """The rules on what a run left behind: rules of their own, and the record forms of rules that also judge live."""
+    modules = [import_module(f"trainsleuth.rules.{name}") for name in MODULES]
+    found = [getattr(module, "record", None) or module.rule for module in modules]
+    return tuple(rule for rule in found if rule.of_record)
 
 
 def rule_named(name: str) -> Rule | None:

@@ -70,6 +70,11 @@ def decode_bare(text: str) -> list[Reading]:
     return sorted(found, key=_how_unusual)
 
 
+def plausible(reading: Reading) -> bool:
+    """Usual enough to be believed of a bare number: 7,000 pairs of classes and divisors explain almost any."""
+    return _how_unusual(reading)[0] <= 5
+
+
 def _how_unusual(reading: Reading) -> tuple[float, int]:
     power = reading.divisor & (reading.divisor - 1) == 0
     cost = math.log2(reading.divisor) + (0 if power else 4) + math.log10(reading.classes)

@@ -1,7 +1,7 @@
 """The program ended with an exception.
 
 What it detects
-    An exception that nothing caught.
+    An exception that nothing caught, live or in a log.
 Why it matters
     The program did not do what it was started for.
 How it is confirmed
@@ -13,7 +13,9 @@ When it is wrong
 """
 
 from trainsleuth.case.chart import ProcessChart, place
-from trainsleuth.rules.kinds import Seen, Spot, Verdict, symptom_rule
+from trainsleuth.case.record_chart import SourceRecord
+from trainsleuth.rules import records
+from trainsleuth.rules.kinds import Seen, Spot, Verdict, record_rule, symptom_rule
 
 
 @symptom_rule("crash/exception", structural=True)
@@ -28,4 +30,30 @@ def rule(chart: ProcessChart) -> Verdict:
         where=[Spot(at, "raised here" if index == 0 else "called from here") for index, at in enumerate(frames[:3])],
         evidence=[f"after {chart.windows:,} windows and {chart.backwards:,} backward passes"],
         step=chart.windows,
+    )
+
+
+@record_rule("crash/exception", structural=True)
+def record(source: SourceRecord) -> Verdict:
+    crashes = [crash for crash in source.crashes if crash["kind"] != "KeyboardInterrupt"]
+    if not crashes:
+        return None
+    crash = max(crashes, key=lambda crash: (bool(crash.get("frames")), crash.get("at") or 0))
+    codes = crash.get("code") or [""] * len(crash["frames"])
+    frames = [(at, code) for frame, code in zip(reversed(crash["frames"]), reversed(codes)) if (at := place(frame))]
+    lines = str(crash["message"]).strip().splitlines()
+    step = next((s.last_step for run in records.runs(source)[-1:] if (s := run.main_loss()) is not None), None)
+    return Seen(
+        title=f"{crash['kind']}: {lines[0][:160] if lines else ''}".rstrip(": "),
+        where=[
+            *[Spot(at, "raised here" if index == 0 else "called from here", code) for index, (at, code) in enumerate(frames[:3])],
+            records.spot(source, crash.get("at") or 0, "in the log"),
+        ],
+        evidence=[
+            *[line[:160] for line in lines[1:4] if line.strip()],
+            f"the last step in the log is {step:,}" if step is not None else "the log shows no step before it",
+            *([f"{len(crashes)} such ends in this file"] if len(crashes) > 1 else []),
+        ],
+        step=step,
+        rank=crash.get("rank"),
     )

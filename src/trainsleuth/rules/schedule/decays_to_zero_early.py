@@ -1,7 +1,8 @@
 """The learning rate is zero for the last part of the run.
 
 What it detects
-    The learning rate fell below a millionth of its peak in the first 70 % of the steps and never rose again.
+    The learning rate fell below a millionth of its peak in the first 70 % of the steps and never rose again. A log must print it with
+    enough digits to say so.
 Why it matters
     All further steps are computed for nothing.
 How it is confirmed
@@ -13,7 +14,9 @@ When it is wrong
 """
 
 from trainsleuth.case.chart import ProcessChart
-from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.case.record_chart import SourceRecord
+from trainsleuth.rules import records
+from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule, record_rule
 from trainsleuth.rules.wording import number, percent
 
 NOTHING = 1e-6
@@ -49,3 +52,34 @@ def rule(chart: ProcessChart) -> Verdict:
         advice=["Count the scheduler's length in the unit in which it is stepped: epochs x batches when stepped per batch."],
         look_for="" if schedulers else "rate",
     )
+
+
+@record_rule("schedule/decays-to-zero-early", "cause", explains=("stall/flat-loss",))
+def record(source: SourceRecord) -> Verdict:
+    for run in records.runs(source):
+        rate = run.rate()
+        if rate is None or rate.count < 20 or rate.most <= 0:
+            continue
+        smallest = 0.5 * 10.0 ** -rate.digits if rate.digits is not None else 0.0
+        low = 0
+        for interval in reversed(rate.intervals):
+            if interval.most > NOTHING * rate.most:
+                break
+            low += interval.n
+        if low < 6 or low < 0.3 * rate.count:
+            continue
+        if smallest > 1e-3 * rate.most:
+            return Missing(f"more digits of {rate.name}: printed as {rate.text_of(rate.last)} it may still be {smallest:.0e}")
+        begins = next(i for i in rate.intervals if i.to > rate.count - low)
+        return Seen(
+            title=f"{rate.name} is {number(rate.last)} from {records.at(begins)} on: {percent(low / rate.count)} of the run changes nothing",
+            where=[records.spot(source, begins.line, "zero from here on"), records.spot(source, rate.last_line, "and still at the end")],
+            evidence=[f"peak {number(rate.most)}; the last {low:,} of {rate.count:,} logged values are below a millionth of it"],
+            severity="warning",
+            step=begins.step,
+            statement="the schedule is shorter than the run",
+            advice=["Count the scheduler's length in the unit in which it is stepped: epochs x batches when stepped per batch."],
+            certain=False,
+            settle="print the number of steps that the scheduler was given, beside the number that the run makes",
+        )
+    return None

@@ -2,7 +2,7 @@
 
 What it detects
     The program has ended by itself, and the learning rate rose from the first step to the last without ever reaching what the
-    optimizer or its scheduler was given.
+    optimizer or its scheduler was given. From a log: it rises to the last line, and the settings in the log name a higher one.
 Why it matters
     Warm-up counted in epochs where steps are meant (or in micro-batches where updates are meant) lasts many times too long.
 How it is confirmed
@@ -13,8 +13,12 @@ When it is wrong
     A run that was interrupted may have been in its warm-up still: silent.
 """
 
+from itertools import pairwise
+
 from trainsleuth.case.chart import ProcessChart, place
-from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.case.record_chart import SourceRecord
+from trainsleuth.rules import records
+from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule, record_rule
 from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import number, percent
 
@@ -60,3 +64,33 @@ def rule(chart: ProcessChart) -> Verdict:
         advice=["Count warm-up in the unit in which the scheduler is stepped (updates, not epochs or micro-batches)."],
         look_for="" if schedulers else "rate",
     )
+
+
+@record_rule("schedule/warmup-never-ends", "cause", explains=("stall/flat-loss", "stall/uniform-predictions"))
+def record(source: SourceRecord) -> Verdict:
+    for run in records.runs(source):
+        rate = run.rate()
+        if rate is None or rate.count < 20 or rate.most <= 0:
+            continue
+        parts = rate.segments(8)
+        if not all(before < after for before, after in pairwise(parts)) or rate.last < rate.most:
+            continue
+        meant = source.setting("base_lr", "max_lr", "peak_lr", "learning_rate", "lr")
+        if not isinstance(meant, (int, float)) or meant <= 0:
+            return Missing("the learning rate that was meant: the logged one rises to the end")
+        if rate.most > 0.5 * meant:
+            continue
+        loss = run.main_loss()
+        still = loss is not None and loss.count >= 10 and records.fell(loss) < 0.02
+        return Seen(
+            title=f"warm-up never ends: at {records.at(rate.intervals[-1])} the learning rate is {percent(rate.most / meant)} of {number(meant)}",
+            where=[records.spot(source, rate.first_line, "the first"), records.spot(source, rate.last_line, "the last, still rising")],
+            evidence=[f"{rate.name} {number(rate.first)} → {number(rate.last)}, rising in each eighth of the log; the settings say {number(meant)}"],
+            severity="critical" if still else "warning",
+            step=rate.last_step,
+            statement="warm-up is counted in the wrong unit",
+            advice=["Count warm-up in the unit in which the scheduler is stepped (updates, not epochs or micro-batches)."],
+            certain=False,
+            settle="the end of the run: a log that was cut short, or is still being written, may be in its warm-up",
+        )
+    return None

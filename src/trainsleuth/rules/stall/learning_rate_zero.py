@@ -2,7 +2,8 @@
 
 What it detects
     The learning rate of every group was 0 in every window so far. Without a scheduler three windows suffice; with one, the
-    scheduler must have stepped three times or the run must have ended.
+    scheduler must have stepped three times or the run must have ended. From a log: it is printed as zero in every line, with enough
+    digits, or the loss is flat to the digit beside it.
 Why it matters
     Every step is made, and moves nothing.
 How it is confirmed
@@ -14,7 +15,9 @@ When it is wrong
 """
 
 from trainsleuth.case.chart import ProcessChart
-from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.case.record_chart import SourceRecord
+from trainsleuth.rules import records
+from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule, record_rule
 from trainsleuth.rules.wording import count
 
 
@@ -48,3 +51,28 @@ def rule(chart: ProcessChart) -> Verdict:
         statement="the learning rate is zero",
         advice=["Print the learning rate where the optimizer is built; integer division is the usual slip."],
     )
+
+
+@record_rule("stall/learning-rate-zero", "cause", explains=("stall/flat-loss", "stall/uniform-predictions"))
+def record(source: SourceRecord) -> Verdict:
+    for run in records.runs(source):
+        rate, loss = run.rate(), run.main_loss()
+        if rate is None or rate.count < 5 or rate.most != 0 or rate.least != 0:
+            continue
+        flat = loss is not None and loss.count >= 5 and loss.flat_to_the_digit() and loss.significant_digits() >= 3
+        if not flat and (rate.digits is None or rate.digits < 9):
+            return Missing(f"more digits of {rate.name}: {rate.text_of(0.0)} may be a small one")
+        return Seen(
+            title=f"{rate.name} is 0 in all {rate.count:,} lines that give it{records.of_run(source, run)}",
+            where=[records.spot(source, rate.first_line, "the first"), records.spot(source, rate.last_line, "the last")],
+            evidence=[
+                f"printed as {rate.text_of(0.0)} from {records.at(rate.intervals[0])} to {records.at(rate.intervals[-1])}",
+                *([f"{loss.name} stays at {loss.text_of(loss.last)} to the digit"] if flat and loss else []),
+            ],
+            step=rate.last_step,
+            statement="the learning rate is zero",
+            advice=["Print the learning rate where the optimizer is built; integer division is the usual slip."],
+            certain=False,
+            settle=records.UNDER_WATCH,
+        )
+    return None

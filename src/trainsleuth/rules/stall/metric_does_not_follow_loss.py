@@ -3,6 +3,7 @@
 What it detects
     CTC: targets that contain the blank's index, targets longer than their inputs, or a best path of nothing but blanks although the
     loss has fallen. Otherwise: a logged accuracy that stays at chance while the accuracy at the loss call has risen.
+    From a log alone: the training loss has lost half of its height and more, and a score stands where it began, low.
 Why it matters
     The loss measures one thing, the user wants another. Either the metric's code is wrong or the loss rewards something useless.
 How it is confirmed
@@ -18,7 +19,11 @@ import math
 import re
 
 from trainsleuth.case.chart import LossCalls, ProcessChart
-from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.case.record_chart import RunRecord, SourceRecord
+from trainsleuth.case.roles import words_of
+from trainsleuth.case.series import Series
+from trainsleuth.rules import records
+from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule, record_rule
 from trainsleuth.rules.wording import number, percent
 
 ACCURACY = re.compile(r"(?i)(^|[^a-z])(acc|accuracy|top-?1|hit)")
@@ -114,3 +119,51 @@ def _logged(chart: ProcessChart) -> Verdict:
             advice=["Check the axis of the argmax, stale predictions, and whether predictions and targets are paired."],
         )
     return None
+
+
+@record_rule("stall/metric-does-not-follow-loss")
+def record(source: SourceRecord) -> Verdict:
+    for run in records.runs(source):
+        loss = run.main_loss() or run.held_out_loss()
+        scores = [s for s in run.of_role("score", "error") if s.count >= 5 and (s.role == "score" or {"cer", "wer"} & set(words_of(s.name)))]
+        if loss is None or loss.count < 5:
+            return Missing("five values of the loss")
+        if not scores or records.in_a_game(run) or records.fell(loss) < 0.5:
+            continue
+        stuck = [score for score in scores if _stands_low(score)]
+        if not stuck or len(stuck) < len(scores):
+            continue  # as long as one score follows, the metric's code and the loss agree
+        return _not_following(source, run, loss, stuck)
+    return None
+
+
+def _stands_low(score: Series) -> bool:
+    """Where it began, to the end, and far from its goal."""
+    scale = records.scale_of(score)
+    first, last = score.mean_between(0.0, 0.3) / scale, score.mean_between(0.7, 1.0) / scale
+    if score.role == "score":
+        return score.most / scale < 0.35 and last <= first + 0.02
+    return min(score.least / scale, last) > 0.8 and last >= first - 0.02
+
+
+def _not_following(source: SourceRecord, run: RunRecord, loss: Series, stuck: list[Series]) -> Seen:
+    worst = stuck[0]
+    return Seen(
+        title=f"{loss.name} falls by {percent(records.fell(loss))}, and {worst.name} stays at {worst.text_of(worst.last)}"
+        + records.of_run(source, run),
+        where=[records.spot(source, worst.first_line, "the first"), records.spot(source, worst.last_line, "the last")],
+        evidence=[
+            f"{loss.name} {loss.text_of(loss.first)} → {loss.text_of(loss.last)} in {loss.count:,} values",
+            *[f"{s.name} {s.text_of(s.first)} → {s.text_of(s.last)}, between {s.text_of(s.least)} and {s.text_of(s.most)}" for s in stuck[:3]],
+        ],
+        severity="warning",
+        step=loss.last_step,
+        statement="the loss rewards something that the metric does not measure, or the metric's code is wrong",
+        advice=[
+            "Compute the metric on one training batch, from the same outputs that the loss sees; it must rise with the loss.",
+            "For CTC look at the share of blanks in the best path; then at the decoder, the alphabet's order, and the pairing of texts.",
+        ],
+        certain=False,
+        settle="overfit one batch: if the metric then rises, the code is right and the model or the data are short of something; "
+        "under `trainsleuth run` the outputs at the loss are looked at",
+    )

@@ -1,0 +1,101 @@
+"""Time stamps in log lines: where one stands, and which moment it names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+
+DAY = 86_400.0
+MONTHS = {name: index + 1 for index, name in enumerate(
+    (b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"))}  # fmt: skip
+FORMS = (
+    re.compile(rb"(?P<y>\d{4})[-/.](?P<mo>\d\d)[-/.](?P<d>\d\d)[ T_](?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d(?:[.,]\d+)?)"),
+    re.compile(rb"(?P<mo>\d\d)/(?P<d>\d\d)/(?P<y>\d{4})[ T](?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d(?:[.,]\d+)?)"),
+    re.compile(rb"(?P<mo>\d\d)[-/](?P<d>\d\d) (?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d(?:[.,]\d+)?)"),
+    re.compile(rb"(?P<name>[A-Z][a-z]{2}) +(?P<d>\d{1,2}) (?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d(?:[.,]\d+)?)"),
+    re.compile(rb"\b[IWEF](?P<mo>\d\d)(?P<d>\d\d) (?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d(?:\.\d+)?)"),
+    re.compile(rb"(?<![\d:<])(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d(?:[.,]\d+)?)(?![\d:])"),
+)
+NEAR_THE_START = 40
+_EPOCH = date(1970, 1, 1).toordinal()
+
+
+@dataclass(frozen=True)
+class Stamp:
+    form: int
+    start: int
+    end: int
+    second: int  # where its seconds begin
+
+
+def find(line: bytes) -> Stamp | None:
+    """The time stamp near the start of a line; a length of time further on (`eta 0:05:00`) is none."""
+    head = line[:120]
+    for form, pattern in enumerate(FORMS):
+        match = pattern.search(head)
+        if match is None or match.start() > NEAR_THE_START:
+            continue
+        if form == len(FORMS) - 1 and line[: match.start()].strip(b" [(|<"):
+            continue
+        return Stamp(form, match.start(), match.end(), match.start("s"))
+    return None
+
+
+@lru_cache(maxsize=4096)
+def seconds(form: int, text: bytes) -> float | None:
+    """Unix seconds, as if the clock were UTC; a stamp without a date counts from midnight, without a year from 1972."""
+    match = FORMS[form].search(text)
+    if match is None:
+        return None
+    found = match.groupdict()
+    whole, _, part = found["s"].replace(b",", b".").partition(b".")
+    clock = int(found["h"]) * 3600 + int(found["mi"]) * 60 + int(whole) + (float(b"0." + part) if part else 0.0)
+    if "d" not in found:
+        return clock
+    month = MONTHS.get(found["name"].lower(), 0) if "name" in found else int(found["mo"])
+    year, day = int(found.get("y") or 1972), int(found["d"])
+    try:
+        return (date(year, month, day).toordinal() - _EPOCH) * DAY + clock
+    except ValueError:
+        return None
+
+
+class Clock:
+    """Turns stamps into times that never jump back by a day: a clock without a date passes midnight."""
+
+    def __init__(self) -> None:
+        self._days = 0.0
+        self._last: float | None = None
+
+    def read(self, stamp: Stamp, lines: list[bytes]) -> list[float | None]:
+        """The times of lines that all have their stamp at the same place."""
+        start, second, end = stamp.start, stamp.second, stamp.end
+        if stamp.form != len(FORMS) - 1:
+            try:
+                return self._dated(stamp.form, [line[start:second] for line in lines], [line[second:end] for line in lines])
+            except ValueError:
+                return [seconds(stamp.form, line[start:end]) for line in lines]
+        times: list[float | None] = []
+        for line in lines:
+            moment = seconds(stamp.form, line[start:end])
+            if moment is not None:
+                moment += self._days
+                if self._last is not None and self._last - moment > DAY / 2:
+                    self._days += DAY
+                    moment += DAY
+                self._last = moment
+            times.append(moment)
+        return times
+
+    @staticmethod
+    def _dated(form: int, minutes: list[bytes], rest: list[bytes]) -> list[float | None]:
+        """Each minute is understood once; the seconds are added."""
+        known: dict[bytes, float] = {}
+        for minute in dict.fromkeys(minutes):
+            moment = seconds(form, minute + b"00")
+            if moment is None:
+                raise ValueError(minute)
+            known[minute] = moment
+        return [known[minute] + second for minute, second in zip(minutes, map(float, rest))]
