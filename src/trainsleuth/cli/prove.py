@@ -45,7 +45,7 @@ def command(
     from trainsleuth.trials.sandbox import SandboxError
 
     opened = open_case(case)
-    report: dict[str, Any] = load_report(opened)
+    report: dict[str, Any] = examined(opened, load_report(opened), budget, unsafe)
     knobs = _knobs(suspects, own_knobs)
     if knobs or isolate:
         wanted = chosen(findings_of(report, opened.cwd), finding, lambda found: True)[:1]
@@ -73,6 +73,22 @@ def command(
         shown = {**report, "findings": [row for row in report["findings"] if row["id"] in ids]}
         show_summary(console_on(sys.stdout), shown, opened.cwd)
     sys.exit(130 if stopped else 1)
+
+
+def examined(case: Case, report: dict[str, Any], budget: str, unsafe: bool) -> dict[str, Any]:
+    """The report after an examination of the broken step, if the run called for one that was not made; else as it is."""
+    from trainsleuth.case.run_chart import RunChart
+    from trainsleuth.cli.choosing import seconds
+    from trainsleuth.report.json_report import as_json
+    from trainsleuth.rules.arbiter import diagnose
+    from trainsleuth.trials.examine import examine_if_wanted, wanted
+
+    chart = RunChart(case.facts)
+    chart.refresh()
+    if wanted(chart) is None:
+        return report
+    examine_if_wanted(case, chart, lambda text: click.echo(f"trainsleuth: {text}", err=True), seconds(budget), unsafe=unsafe)
+    return {**as_json(case, diagnose(chart)), "trials": report["trials"]}
 
 
 def _knobs(suspects: tuple[str, ...], own_knobs: tuple[str, ...]) -> list[Knob]:

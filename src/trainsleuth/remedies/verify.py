@@ -16,7 +16,7 @@ from trainsleuth.case.run_chart import RunChart
 from trainsleuth.remedies.desk import Diagnosed
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.rules.arbiter import Diagnosis, diagnose
-from trainsleuth.rules.kinds import STANDSTILLS
+from trainsleuth.rules.kinds import EXAMINED, STANDSTILLS
 from trainsleuth.trials.bench import Bench, Done, require_sandbox
 from trainsleuth.trials.measure import ERRORS
 from trainsleuth.trials.settle import Event
@@ -117,7 +117,8 @@ def _shown(facts: Path, outcome: Outcome | None) -> Shown:
 def judge(rule: str, before: Shown, after: Shown) -> tuple[bool, str]:
     """Whether the second run shows the cure of what the first one has."""
     assert after.outcome is not None
-    if rule not in before.rules and not before.stood:
+    shown = rule in before.rules or (rule.startswith(EXAMINED) and before.outcome is not None and before.outcome.kind in BROKEN)
+    if not shown and not before.stood:
         return False, "the program as it is did not show the finding again, so nothing can be compared"
     if before.stood:
         return _went_on(rule, before, after)

@@ -12,6 +12,9 @@ from trainsleuth.case.run_chart import RunChart
 
 Severity = Literal["critical", "warning", "note"]
 Status = Literal["suspected", "confirmed", "refuted", "workaround", "inconclusive"]
+EXAMINED = (
+    "nan/", "autograd/modified-in-place", "autograd/step-between-backwards", "autograd/graph-freed",
+)  # rules that need an examination: a trial has none, and shows their mechanism by breaking
 STANDSTILLS = ("hang/backward", "hang/standstill")
 ORDER: dict[str, int] = {"critical": 0, "warning": 1, "note": 2}
 

@@ -55,6 +55,10 @@ class Knob:
             clearing = [place for place in where if "zero_grad" in place.code or "clears" in place.note]
             by_hand = not any("zero_grad" in place.code for place in clearing)
             return {"at": [[place.file, place.line] for place in clearing], "by_hand": by_hand}
+        if self.name == "operation-in-32-bits":
+            return {"at": [[place.file, place.line] for place in where[:1]], "half": True}
+        if self.name == "operation-guarded":
+            return {"at": [[place.file, place.line] for place in where[:1]]}
         if self.name in ("graph-kept", "same-shape-loss"):
             return {"at": [[place.file, place.line] for place in where]}
         return dict(self.given)
@@ -84,7 +88,7 @@ _ALL = (
     Knob("accumulate-as-one-batch", "as one batch", "gradients of several backwards are averaged before the step",
          "size of the accumulated gradient"),
     Knob("hidden-state-detached", "state detached", "a recurrent layer does not look back beyond the present batch",
-         "how far back the graph reaches"),
+         "how far back the graph reaches", ("autograd/graph-freed",)),
     # -- the loss and its data -----------------------------------------------------------------------------------------
     Knob("softmax-dropped", "logits", "a loss that wants logits gets logits, not probabilities",
          "a softmax or sigmoid right before the loss", ("stall/double-softmax",)),
@@ -105,7 +109,15 @@ _ALL = (
     Knob("overfit-one-batch", "one batch", "every training step sees the first batch again",
          "the pairing of inputs and targets", ("stall/inputs-and-targets-misaligned",)),
     Knob("bad-sample-dropped", "finite inputs", "numbers that are not finite do not enter the model",
-         "inputs that are not finite", (), ("nan/loss-not-finite",)),
+         "inputs that are not finite", ("nan/bad-sample",), ("nan/loss-not-finite",)),
+    Knob("operation-guarded", "guarded", "the operation that made the first bad number gets operands that it bears",
+         "the first number that is not finite",
+         ("nan/log-of-zero", "nan/sqrt-at-zero", "nan/zero-division", "nan/exp-overflow", "nan/softmax-of-empty-row",
+          "nan/variance-of-one-sample", "nan/where-trap", "nan/ctc-infinite")),
+    Knob("operation-in-32-bits", "in 32 bits", "the operation that overflowed is computed in 32 bits",
+         "the first number that is not finite", ("nan/half-overflow",), actuator="operation-guarded"),
+    Knob("saved-tensors-copied", "copies saved", "autograd keeps a copy of each tensor that it saves for backward",
+         "tensors that are changed before backward uses them", ("autograd/modified-in-place", "autograd/step-between-backwards")),
     Knob("leaky", "leaky", "a rectifier lets a tenth of what is negative through",
          "units that are zero for every sample", ("stall/dead-units",)),
     Knob("relu-inside", "ReLU inside", "hidden layers use ReLU, and start from weights that suit it",
@@ -117,7 +129,7 @@ _ALL = (
          ("stall/learning-rate-zero", "schedule/warmup-never-ends", "schedule/decays-to-zero-early"), STALLS),
     Knob("learning-rate", "rate × 10", "every learning rate is multiplied by a factor (`learning-rate:0.1`)",
          "size of a step", (), STALLS, argument="factor"),
-    Knob("learning-rate-tenth", "rate / 10", "every learning rate is a tenth", "size of a step", (), (*STALLS, "nan/loss-not-finite"),
+    Knob("learning-rate-tenth", "rate / 10", "every learning rate is a tenth", "size of a step", ("nan/diverged",), (*STALLS, "nan/loss-not-finite"),
          "learning-rate", {"factor": 0.1}),
     Knob("warmup-off", "no warm-up", "the same as constant-learning-rate", "learning rate of the first steps",
          actuator="constant-learning-rate"),

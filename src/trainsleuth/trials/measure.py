@@ -18,7 +18,7 @@ from trainsleuth.case.curve import Curve
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.arbiter import judged
 from trainsleuth.rules.catalogue import all_rules
-from trainsleuth.rules.kinds import Missing, Seen, Spot
+from trainsleuth.rules.kinds import EXAMINED, Missing, Seen, Spot
 from trainsleuth.trials.sandbox import Ended
 from trainsleuth.trials.trial import Kind, Learning, Outcome, Trial, facts_of
 
@@ -246,6 +246,8 @@ def has(rule: str, outcome: Outcome) -> bool | None:
         return value < 0.98 if rule == "stall/params-frozen" else value > 0
     if rule in outcome.fired:
         return True
+    if rule.startswith(EXAMINED):
+        return outcome.kind in ("nan", "crash")
     return None if rule in outcome.missing else False
 
 

@@ -19,7 +19,7 @@ from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.origins import CONSEQUENCES, SYMPTOMS, judged, origin_of
 
 
-@cause_rule("nan/bad-sample", explains=SYMPTOMS, masks=CONSEQUENCES)
+@cause_rule("nan/bad-sample", explains=SYMPTOMS, settled_by=("bad-sample-dropped",), masks=CONSEQUENCES)
 def rule(chart: ProcessChart) -> Verdict:
     seen = judged(
         chart,

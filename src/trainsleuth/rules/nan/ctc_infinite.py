@@ -7,7 +7,8 @@ Why it matters
     One such sample makes the batch's loss infinite and its gradient NaN.
 How it is confirmed
     The program is run again in a sandbox, from the same random numbers, with every operation watched near that step. The finding
-    names the operation that made the first bad number from clean operands, and the way from there to the loss.
+    names the operation that made the first bad number from clean operands, and the way from there to the loss. `prove` then runs it
+    with that one operation guarded (knob `operation-guarded`): the loss stays finite.
 How to cure it
     Pass zero_infinity=True so that such samples count as zero, and then find them: give them more input steps (less striding in
     the encoder), or leave them out of the data.
@@ -20,7 +21,7 @@ from trainsleuth.rules.kinds import Verdict, cause_rule
 from trainsleuth.rules.origins import CONSEQUENCES, SYMPTOMS, judged
 
 
-@cause_rule("nan/ctc-infinite", explains=SYMPTOMS, masks=CONSEQUENCES)
+@cause_rule("nan/ctc-infinite", explains=SYMPTOMS, settled_by=("operation-guarded",), masks=CONSEQUENCES)
 def rule(chart: ProcessChart) -> Verdict:
     return judged(
         chart,

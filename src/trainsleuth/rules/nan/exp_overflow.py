@@ -7,7 +7,8 @@ Why it matters
     Infinity minus infinity, or infinity times zero, is NaN one line later, and then every weight is.
 How it is confirmed
     The program is run again in a sandbox, from the same random numbers, with every operation watched near that step. The finding
-    names the operation that made the first bad number from clean operands, and the way from there to the loss.
+    names the operation that made the first bad number from clean operands, and the way from there to the loss. `prove` then runs it
+    with that one operation guarded (knob `operation-guarded`): the loss stays finite.
 How to cure it
     Clamp the operand (logvar.clamp(-10, 10)), use a function that is safe by itself (softplus, logsumexp, log_softmax), or
     subtract the maximum first. A large operand from the start points to initialisation or to inputs that are not normalised;
@@ -21,7 +22,7 @@ from trainsleuth.rules.kinds import Verdict, cause_rule
 from trainsleuth.rules.origins import CONSEQUENCES, SYMPTOMS, judged
 
 
-@cause_rule("nan/exp-overflow", explains=SYMPTOMS, masks=CONSEQUENCES)
+@cause_rule("nan/exp-overflow", explains=SYMPTOMS, settled_by=("operation-guarded",), masks=CONSEQUENCES)
 def rule(chart: ProcessChart) -> Verdict:
     return judged(
         chart,

@@ -7,7 +7,8 @@ Why it matters
     while 32 bits would be fine.
 How it is confirmed
     The program is run again in a sandbox, from the same random numbers, with every operation watched near that step. The finding
-    names the operation that made the first bad number from clean operands, and the way from there to the loss.
+    names the operation that made the first bad number from clean operands, and the way from there to the loss. `prove` then runs it
+    with that one operation guarded (knob `operation-in-32-bits`): the loss stays finite.
 How to cure it
     Compute this operation in 32 bits: with torch.autocast(device_type, enabled=False) around it and .float() on its operands;
     or scale the operand down before (divide queries by the square root of the width before the product); or use bfloat16, which
@@ -21,7 +22,7 @@ from trainsleuth.rules.kinds import Verdict, cause_rule
 from trainsleuth.rules.origins import CONSEQUENCES, SYMPTOMS, judged
 
 
-@cause_rule("nan/half-overflow", explains=SYMPTOMS, masks=CONSEQUENCES)
+@cause_rule("nan/half-overflow", explains=SYMPTOMS, settled_by=("operation-in-32-bits",), masks=CONSEQUENCES)
 def rule(chart: ProcessChart) -> Verdict:
     return judged(
         chart,

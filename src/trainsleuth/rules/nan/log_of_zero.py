@@ -7,7 +7,8 @@ Why it matters
     One such element makes the loss infinite; its gradient is NaN, and after the next step all weights are.
 How it is confirmed
     The program is run again in a sandbox, from the same random numbers, with every operation watched near that step. The finding
-    names the operation that made the first bad number from clean operands, and the way from there to the loss.
+    names the operation that made the first bad number from clean operands, and the way from there to the loss. `prove` then runs it
+    with that one operation guarded (knob `operation-guarded`): the loss stays finite.
 How to cure it
     Compute in log space (log_softmax instead of log of softmax, binary_cross_entropy_with_logits instead of log of sigmoid), or
     keep the operand away from zero: log(x.clamp_min(1e-8)). Adding a tiny number that vanishes beside the operand's own
@@ -21,7 +22,7 @@ from trainsleuth.rules.kinds import Verdict, cause_rule
 from trainsleuth.rules.origins import CONSEQUENCES, SYMPTOMS, judged
 
 
-@cause_rule("nan/log-of-zero", explains=SYMPTOMS, masks=CONSEQUENCES)
+@cause_rule("nan/log-of-zero", explains=SYMPTOMS, settled_by=("operation-guarded",), masks=CONSEQUENCES)
 def rule(chart: ProcessChart) -> Verdict:
     return judged(
         chart,

@@ -6,7 +6,8 @@ Why it matters
     There is nothing to share the probability among, so the whole row is NaN; attention then spreads it to all that follows.
 How it is confirmed
     The program is run again in a sandbox, from the same random numbers, with every operation watched near that step. The finding
-    names the operation that made the first bad number from clean operands, and the way from there to the loss.
+    names the operation that made the first bad number from clean operands, and the way from there to the loss. `prove` then runs it
+    with that one operation guarded (knob `operation-guarded`): the loss stays finite.
 How to cure it
     Let every row see at least one entry (padding queries too), fill with a large finite number instead of -inf
     (torch.finfo(x.dtype).min), or set the result of such rows to zero with torch.where before the softmax's input, not after
@@ -20,7 +21,7 @@ from trainsleuth.rules.kinds import Verdict, cause_rule
 from trainsleuth.rules.origins import CONSEQUENCES, SYMPTOMS, judged
 
 
-@cause_rule("nan/softmax-of-empty-row", explains=SYMPTOMS, masks=CONSEQUENCES)
+@cause_rule("nan/softmax-of-empty-row", explains=SYMPTOMS, settled_by=("operation-guarded",), masks=CONSEQUENCES)
 def rule(chart: ProcessChart) -> Verdict:
     return judged(
         chart,

@@ -8,7 +8,8 @@ Why it matters
     behind it.
 How it is confirmed
     The program is run again in a sandbox, from the same random numbers, with every operation watched near that step. The finding
-    names the operation that made the first bad number from clean operands, and the way from there to the loss.
+    names the operation that made the first bad number from clean operands, and the way from there to the loss. `prove` then runs it
+    with that one operation guarded (knob `operation-guarded`): the loss stays finite.
 How to cure it
     Make the operand safe before the operation: safe = torch.where(ok, x, torch.ones_like(x)); y = torch.where(ok, f(safe),
     other). Guarding the result is too late.
@@ -21,7 +22,7 @@ from trainsleuth.rules.kinds import Verdict, cause_rule
 from trainsleuth.rules.origins import CONSEQUENCES, SYMPTOMS, judged
 
 
-@cause_rule("nan/where-trap", explains=SYMPTOMS, masks=CONSEQUENCES)
+@cause_rule("nan/where-trap", explains=SYMPTOMS, settled_by=("operation-guarded",), masks=CONSEQUENCES)
 def rule(chart: ProcessChart) -> Verdict:
     return judged(
         chart,

@@ -1,0 +1,115 @@
+"""Knob `operation-guarded`: the one operation that made the first bad number gets operands that it bears.
+
+Changes        at the named line: logarithms, roots and divisors stay away from zero, exponents stay below the overflow, a masked row of a
+               softmax keeps an entry, a spread of one sample is zero, CTC leaves impossible targets out, and 16 bit becomes 32
+Mechanism      the number that is not finite
+Not applicable when nothing at that line has such operands
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Dict, List, Sequence, Tuple
+
+from _trainsleuth_inside import places
+from _trainsleuth_inside.knobs.acting import lines, says
+
+TINY = 1e-6
+LARGEST = 60.0  # of an exponent
+ABOVE_ZERO = (
+    "log",
+    "log2",
+    "log10",
+    "sqrt",
+    "rsqrt",
+    "log_",
+    "sqrt_",
+    "pow",
+    "__pow__",
+    "__rpow__",
+    "xlogy",
+    "norm",
+    "vector_norm",
+)
+DIVISIONS = ("div", "true_divide", "__truediv__", "__itruediv__", "div_")
+EXPONENTIALS = ("exp", "expm1", "exp2", "exp_", "cosh", "sinh")
+SOFTMAXES = ("softmax", "log_softmax", "logsumexp")
+SPREADS = ("std", "var", "std_mean", "var_mean")
+
+
+def turn(watch: Any, at: Sequence[Sequence[Any]] = (), half: bool = False) -> None:
+    from torch.overrides import TorchFunctionMode
+
+    torch, wanted, acted = watch.torch, set(lines(at)), says(watch, "operation-guarded")
+    guards = _guards(torch)
+
+    class Guarded(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            name = getattr(function, "__name__", "")
+            if name in guards or half:
+                place = places.of_frame(sys._getframe(1))
+                if place is not None and (place[0], place[1]) in wanted:
+                    acted(operation=name)
+                    if half:
+                        return _in_32_bits(torch, function, args, kwargs)
+                    args, kwargs = guards[name](list(args), dict(kwargs))
+            return function(*args, **kwargs)
+
+    Guarded().__enter__()
+
+
+Guard = Callable[[List[Any], Dict[str, Any]], Tuple[List[Any], Dict[str, Any]]]
+
+
+def _guards(torch: Any) -> Dict[str, Guard]:
+    def tensor(value: Any) -> bool:
+        return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+    def above_zero(args: List[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
+        for index in range(min(2, len(args))):
+            if tensor(args[index]):
+                value = args[index]
+                args[index] = torch.where(value.abs() < TINY, torch.full_like(value, TINY), value).abs()
+        return args, kwargs
+
+    def divisor(args: List[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
+        for key in [1] if len(args) > 1 else []:
+            if isinstance(args[key], torch.Tensor):
+                value = args[key]
+                args[key] = torch.where(value == 0, torch.ones_like(value), value)
+        return args, kwargs
+
+    def exponent(args: List[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
+        return [args[0].clamp(-LARGEST, LARGEST), *args[1:]], kwargs
+
+    def masked(args: List[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
+        return [args[0].clamp_min(torch.finfo(args[0].dtype).min), *args[1:]], kwargs
+
+    def spread(args: List[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
+        kwargs.pop("unbiased", None)
+        return [value for value in args if not isinstance(value, bool)], {**kwargs, "correction": 0}
+
+    def ctc(args: List[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
+        return args[:6], {**kwargs, "zero_infinity": True}
+
+    found: Dict[str, Guard] = {"ctc_loss": ctc, "reciprocal": above_zero}
+    for names, guard in (
+        (ABOVE_ZERO, above_zero),
+        (DIVISIONS, divisor),
+        (EXPONENTIALS, exponent),
+        (SOFTMAXES, masked),
+        (SPREADS, spread),
+    ):
+        found.update({name: guard for name in names})
+    return found
+
+
+def _in_32_bits(torch: Any, function: Any, args: Any, kwargs: Dict[str, Any]) -> Any:
+    def wide(value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and value.dtype in (torch.float16, torch.bfloat16):
+            return value.float()
+        return type(value)(map(wide, value)) if type(value) in (list, tuple) else value
+
+    with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
+        return function(*wide(tuple(args)), **{name: wide(value) for name, value in kwargs.items()})
