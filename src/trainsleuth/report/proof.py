@@ -118,11 +118,11 @@ def trial_line(label: str, outcome: Outcome, rule: str, mark: str = "") -> str:
     learning = outcome.learning
     loss = outcome.kind if learning is None else f"loss {learning.first:.4f} → {learning.last:.4f}"
     if outcome.kind in ("crash", "nan", "not applicable"):
-        loss = f"{outcome.kind}: {outcome.why}" if outcome.why else outcome.kind
+        loss = f"{outcome.kind}: {shortened(outcome.why)}" if outcome.why else outcome.kind
         return f"{label:<14} {loss}"
     if rule.startswith(("hang/", "ranks/")):
         pace = f", {1000 * outcome.pace:.0f} ms each" if outcome.pace else ""
-        loss = f"{outcome.why or outcome.kind}{pace}"
+        loss = f"{shortened(outcome.why) or outcome.kind}{pace}"
         return f"{label:<17} {loss:<33} {mechanism_words(rule, outcome):<23} {mark}".rstrip()
     return f"{label:<14} {loss:<24} {mechanism_words(rule, outcome):<31} {mark}".rstrip()
 
@@ -132,3 +132,9 @@ def thinned(curve: tuple[tuple[int, float], ...], most: int = 60) -> list[tuple[
     if len(curve) <= most:
         return list(curve)
     return [curve[round(index * (len(curve) - 1) / (most - 1))] for index in range(most)]
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """The beginning of a message: a table of trials repeats it."""
+    first = text.strip().splitlines()[0] if text.strip() else ""
+    return first if len(first) <= most else f"{first[: most - 2].rstrip()} …"
