@@ -11,7 +11,7 @@ from torch.utils.data import Dataset
 
 from config import Config
 
-SIDE, SUBFRAMES = 16, 6
+SIDE, SUBFRAMES = 12, 6
 DARK_SEQUENCE = 17  # the lens cap was on for the spike camera: no spikes at all
 
 
@@ -25,7 +25,7 @@ def write_sequences(root: Path, config: Config) -> None:
             continue
         for kind in ("blur", "sharp", "spike_vox"):
             (folder / kind).mkdir(parents=True)
-        start, speed, radius = rng.uniform(4, 12, 2), rng.uniform(-2, 2, 2), rng.uniform(2, 4)
+        start, speed, radius = rng.uniform(3, 9, 2), rng.uniform(-1.5, 1.5, 2), rng.uniform(2, 3.5)
         colour, ground = rng.uniform(0.4, 1.0, 3), rng.uniform(0.0, 0.3, 3)
         for frame in range(config.DATA.FRAMES):
             subframes = [draw(start + speed * (frame + k / SUBFRAMES), radius, colour, ground) for k in range(SUBFRAMES)]

@@ -24,17 +24,19 @@ class Perceptual(nn.Module):
         with torch.random.fork_rng():
             torch.manual_seed(19)
             self.features = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(inplace=True), nn.Conv2d(16, 16, 3, padding=1))
+            nn.init.kaiming_normal_(self.features[0].weight)
+            nn.init.kaiming_normal_(self.features[2].weight)
         self.features.requires_grad_(False)
         self.register_buffer("mean", torch.tensor(self.MEAN).view(3, 1, 1))
         self.register_buffer("std", torch.tensor(self.STD).view(3, 1, 1))
 
     def prepare(self, frames: torch.Tensor) -> torch.Tensor:
         frames = frames.flatten(0, 1)
-        return 255 * 4 * frames if self.value_range == "bytes" else (frames - self.mean) / self.std
+        return 255 * frames if self.value_range == "bytes" else (frames - self.mean) / self.std
 
     def forward(self, pred: torch.Tensor, sharp: torch.Tensor) -> torch.Tensor:
         gap = self.features(self.prepare(pred)) - self.features(self.prepare(sharp))
-        return (gap * gap).mean()
+        return (gap * gap).sum(dim=1).mean()
 
 
 class DeblurLoss(nn.Module):

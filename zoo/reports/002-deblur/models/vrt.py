@@ -52,7 +52,7 @@ class VRT(nn.Module):
         b, t, _, h, w = clip.shape
         x = self.embed(clip.flatten(0, 1)).view(b, t, -1, h, w).permute(0, 1, 3, 4, 2)
         for block in self.blocks:
-            if self.checkpoint == "off" or not self.training:
+            if self.checkpoint == "none" or not self.training:
                 x = block(x)
             else:
                 x = checkpoint(block, x, use_reentrant=self.checkpoint == "reentrant")
