@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 import _trainsleuth_inside
-from trainsleuth.trials.knobs import KNOBS
+from trainsleuth.rules.catalogue import all_rules
+from trainsleuth.trials.knobs import KNOBS, KnobError, named, own
 from trainsleuth.trials.measure import measure
 from trainsleuth.trials.sandbox import Ended
-from trainsleuth.trials.trial import Outcome, Setting, Trial
+from trainsleuth.trials.trial import Outcome, Setting, Trial, overridden
 from watching import ForkServer
 
 INJECT = Path(_trainsleuth_inside.__file__).parent / "inject"
@@ -189,8 +190,161 @@ def test_another_seed_changes_every_source_of_chance_and_nothing_changes_none(tm
     assert all(one != another for one, another in zip(plain.split(), other.split(), strict=True))
 
 
+F = "from torch.nn import functional as F\n"
+STEP = "loss = nn.functional.cross_entropy(model(x), y); loss.backward()"
+MODEL = "model = nn.Linear(8, 2); opt = torch.optim.SGD(model.parameters(), lr=0.5)\n"
+DATA = "from torch.utils.data import DataLoader, TensorDataset\ndata = TensorDataset(x, y)\n"
+SMALL: list[tuple[str, dict[str, Any], str, str]] = [
+    ("clear-every-step", {}, MODEL + STEP + "; opt.step(); print(float(model.weight.grad.abs().sum()))", "0.0"),
+    ("step-every-window", {}, MODEL + "w = model.weight.clone()\n" + STEP + "; print(bool((model.weight != w).any()))", "True"),
+    ("constant-learning-rate", {}, "model = nn.Linear(8, 2); opt = torch.optim.SGD(model.parameters(), lr=0.0)\n" + STEP
+     + "; opt.step(); print(opt.param_groups[0]['lr'])", "0.05"),
+    ("constant-learning-rate", {}, MODEL + "plan = torch.optim.lr_scheduler.LambdaLR(opt, lambda n: 0.01)\n" + STEP
+     + "; opt.step(); print(opt.param_groups[0]['lr'])", "0.5"),
+    ("learning-rate", {"factor": 0.1}, MODEL + "w = model.weight.detach().clone()\n" + STEP
+     + "; opt.step(); print(torch.allclose(w - model.weight, 0.05 * model.weight.grad, atol=1e-6), opt.param_groups[0]['lr'])", "True 0.5"),
+    ("clip", {"norm": 0.001}, MODEL + STEP + "; opt.step(); print(round(float(nn.utils.clip_grad_norm_(model.parameters(), 9)), 4))", "0.001"),
+    ("clip", {"norm": 0}, MODEL + STEP + "; nn.utils.clip_grad_norm_(model.parameters(), 1e-9); print(float(model.weight.grad.norm()) > 1e-3)",
+     "True"),
+    ("accumulate-as-one-batch", {}, MODEL + STEP + "; g = model.weight.grad.clone(); " + STEP
+     + "; opt.step(); print(torch.allclose(model.weight.grad, g))", "True"),
+    ("softmax-dropped", {}, F + "z = torch.randn(64, 2, requires_grad=True)\n"
+     "print(torch.allclose(F.cross_entropy(z.softmax(1), y), F.cross_entropy(z, y)))", "True"),
+    ("softmax-over-classes", {}, F + "print(torch.allclose(F.softmax(x, dim=0).sum(1), torch.ones(64)))", "True"),
+    ("same-shape-loss", {}, F + "p = x[:, :1]; print(torch.allclose(F.mse_loss(p, x[:, 1]), F.mse_loss(p[:, 0], x[:, 1])))", "True"),
+    ("labels-minus-1", {}, F + "z = torch.randn(64, 2); print(torch.allclose(F.cross_entropy(z, y + 1), F.nll_loss(z.log_softmax(1), y)))",
+     "True"),
+    ("bad-labels-dropped", {}, F + "z = torch.randn(64, 2); y[0] = 7; print(bool(F.cross_entropy(z, y).isfinite()))", "True"),
+    ("bad-sample-dropped", {}, MODEL + "x[3, 1] = float('nan'); print(bool(model(x).isfinite().all()))", "True"),
+    ("normalise-inputs", {}, "model = nn.Identity(); z = model(200 * x + 50); print(abs(float(z.mean())) < 0.01, round(float(z.std())))", "True 1"),
+    ("inputs-turned-round", {}, "model = nn.Identity(); print(torch.equal(model(x), x.flip(0)))", "True"),
+    ("leaky", {}, F + "print(round(float(F.relu(torch.tensor(-1.0))), 2), round(float(nn.ReLU()(torch.tensor(-1.0))), 2))", "-0.1 -0.1"),
+    ("relu-inside", {}, "model = nn.Sequential(nn.Linear(8, 8), nn.Sigmoid()); print(float(model(x).detach().min()))", "0.0"),
+    ("inplace-off", {}, "before = x.clone(); nn.ReLU(inplace=True)(x); print(torch.equal(x, before))", "True"),
+    ("dropout-off", {}, "print(torch.equal(nn.Dropout(0.5)(x), x))", "True"),
+    ("precision-32", {}, "with torch.autocast('cpu', dtype=torch.bfloat16):\n    print(nn.Linear(8, 2)(x).dtype)", "torch.float32"),
+    ("precision-32", {"modules": ["1"]}, "model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 2))\n"
+     "with torch.autocast('cpu', dtype=torch.bfloat16):\n    print(model(x).dtype, model[0](x).dtype)", "torch.float32 torch.bfloat16"),
+    ("precision-bf16", {}, "print(nn.Linear(8, 2)(x).dtype)", "torch.bfloat16"),
+    ("precision-fp16", {}, "print(nn.Linear(8, 2)(x).dtype)", "torch.float16"),
+    ("autocast-off", {}, "with torch.autocast('cpu', dtype=torch.bfloat16):\n    print(nn.Linear(8, 2)(x).dtype)", "torch.float32"),
+    ("scaler-off", {}, "s = torch.amp.GradScaler('cpu', init_scale=8.0); print(float(s.scale(torch.tensor(2.0))))", "2.0"),
+    ("scaler-on", {}, MODEL + STEP + "; big = model.weight.grad.clone(); opt.step(); print(torch.allclose(big, 4096 * model.weight.grad))", "True"),
+    ("workers", {"count": 0}, DATA + "print(DataLoader(data, 4, num_workers=2, prefetch_factor=2).num_workers)", "0"),
+    ("batch-size", {"factor": 2}, DATA + "print(DataLoader(data, batch_size=4).batch_size)", "8"),
+    ("shuffle", {}, DATA + "print(type(DataLoader(data, 4).sampler).__name__)", "RandomSampler"),
+    ("threads", {"count": 1}, "torch.set_num_threads(3); print(torch.get_num_threads())", "1"),
+    ("onednn-off", {}, "print(torch.backends.mkldnn.enabled)", "False"),
+    ("compile-off", {}, "model = nn.Linear(8, 2); print(torch.compile(model) is model)", "True"),
+    ("checkpointing-off", {}, "from torch.utils.checkpoint import checkpoint\ncalls = []\n"
+     "out = checkpoint(lambda v: calls.append(1) or v * v, x.requires_grad_(), use_reentrant=False)\nout.sum().backward(); print(len(calls))", "1"),
+    ("channels-last-off", {}, "z = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last); print(z.is_contiguous())", "True"),
+    ("deterministic", {}, "print(torch.are_deterministic_algorithms_enabled())", "True"),
+    ("hidden-state-detached", {}, "rnn = nn.GRU(8, 4); _, h = rnn(x[None]); out, _ = rnn(x[None], h); out.sum().backward()\n"
+     "h.grad_fn; _, h2 = rnn(x[None], h); print(h.requires_grad)", "True"),
+    ("eval-mode", {}, "model = nn.Dropout(0.5)\nwith torch.no_grad():\n    print(torch.equal(model(x), x), model.training)", "True True"),
+    ("environment", {"values": {"OMP_THREAD_LIMIT": None, "MINE": "1"}},
+     "import os\nos.environ.update(OMP_THREAD_LIMIT='2', MINE='2', OTHER='3')\n"
+     "print(os.environ.get('OMP_THREAD_LIMIT'), os.environ['MINE'], os.environ['OTHER'])", "None 1 3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("knob", "options", "source", "printed"), SMALL, ids=[f"{n} {row[0]}" for n, row in enumerate(SMALL)])
+def test_a_knob_changes_what_it_says(tmp_path: Path, run: Run, knob: str, options: dict[str, Any], source: str, printed: str) -> None:
+    _, said, facts = run(tmp_path / "a", source, Setting(knob, options))
+    assert said.strip() == printed
+    assert any(fact["k"] == "knob_acted" and fact["knob"] == knob for fact in facts)
+
+
+CUTS = """
+def plain(v):
+    return v.detach()
+
+def data(v):
+    return v.data
+
+def region(v):
+    with torch.no_grad():
+        return v * 2
+
+@torch.no_grad()
+def decorated(v):
+    return v * 2
+
+z = x.clone().requires_grad_() * 1
+print({function}(z).requires_grad)
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "line"), [("plain", "v.detach()"), ("data", "v.data"), ("region", "with torch.no_grad()"), ("decorated", "(z).requires_grad")]
+)
+def test_the_graph_is_kept_at_the_named_line_only(tmp_path: Path, run: Run, function: str, line: str) -> None:
+    source = CUTS.replace("{function}", function)
+    _, elsewhere, _ = run(tmp_path / "a", source, Setting("graph-kept", {"at": [["/elsewhere.py", 3]]}))
+    assert elsewhere.split() == ["False"]
+    _, kept, _ = run(tmp_path / "b", source, Setting("graph-kept", {"at": at(tmp_path / "b", source, line)}))
+    assert kept.split() == ["True"]
+
+
+MEMORISED = """
+model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
+opt = torch.optim.Adam(model.parameters(), lr=0.01)
+for step in range(80):
+    x, y = torch.randn(64, 8), torch.randint(0, 2, (64,))
+    loss = nn.functional.cross_entropy(model(x), y)
+    opt.zero_grad(); loss.backward(); opt.step()
+"""
+
+
+def test_one_batch_is_learnt_by_heart_where_noise_is_not(tmp_path: Path, run: Run) -> None:
+    assert run(tmp_path / "control", MEMORISED)[0].kind == "stalled"
+    assert run(tmp_path / "turned", MEMORISED, Setting("overfit-one-batch"))[0].kind == "healthy"
+
+
+SPAWNING = """
+import multiprocessing as mp
+mp.set_start_method("fork", force=True)
+print(mp.get_context("fork").get_start_method(), mp.get_context().get_start_method())
+"""
+
+
+def test_a_fork_becomes_a_spawn(tmp_path: Path, run: Run) -> None:
+    assert run(tmp_path / "a", SPAWNING, Setting("spawn"))[1].split() == ["spawn", "spawn"]
+
+
 def test_every_knob_has_an_actuator_whose_page_says_what_it_does() -> None:
-    for name in KNOBS:
-        page = (INJECT.parent / "knobs" / f"{name.replace('-', '_')}.py").read_text()
+    for name, knob in KNOBS.items():
+        page = (INJECT.parent / "knobs" / f"{(knob.actuator or name).replace('-', '_')}.py").read_text()
         for heading in ("Changes ", "Mechanism ", "Not applicable when"):
             assert heading in page, f"{name}: {heading}"
+
+
+def test_rules_and_knobs_name_each_other() -> None:
+    for rule in all_rules():
+        assert rule.settled_by == tuple(knob.name for knob in KNOBS.values() if rule.name in knob.settles), rule.name
+    known = {rule.name for rule in all_rules()}
+    assert {name for knob in KNOBS.values() for name in (*knob.settles, *knob.eases)} <= known
+
+
+@pytest.mark.parametrize(
+    ("command", "change", "expected"),
+    [
+        (["python", "t.py", "--lr", "0.1"], ["--lr=0.5"], ["python", "t.py", "--lr", "0.5"]),
+        (["python", "t.py", "--lr=0.1"], ["--lr=0.5"], ["python", "t.py", "--lr=0.5"]),
+        (["python", "t.py"], ["--lr=0.5"], ["python", "t.py", "--lr=0.5"]),
+        (["python", "t.py", "optim.lr=0.1"], ["optim.lr=0.5"], ["python", "t.py", "optim.lr=0.5"]),
+        (["python", "t.py", "--opts", "A", "1"], ["--opts", "B", "2"], ["python", "t.py", "--opts", "A", "1", "--opts", "B", "2"]),
+    ],
+)
+def test_a_knob_of_the_users_own_overrides_the_command_line(command: list[str], change: list[str], expected: list[str]) -> None:
+    assert overridden(command, change) == expected
+
+
+def test_a_knob_that_cannot_be_is_an_error_with_the_way_to_write_it() -> None:
+    assert own("lr=--lr=0.1").setting() == Setting("command-line", {"words": ["--lr=0.1"]})
+    assert own("x=ENV:A=1").setting() == Setting("environment", {"values": {"A": "1"}})
+    assert named("learning-rate:0.1").setting() == Setting("learning-rate", {"factor": 0.1})
+    for text, make in (("lr", own), ("x=ENV:A", own), ("no-such-knob", named), ("leaky:2", named), ("threads:many", named)):
+        with pytest.raises(KnobError):
+            make(text)

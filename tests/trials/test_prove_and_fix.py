@@ -130,6 +130,158 @@ def test_ctrl_c_ends_the_trials_and_leaves_no_process(sick: Path) -> None:
     assert left == []
 
 
+@needs_sandbox
+def test_a_suspicion_is_refuted_and_struck_out_beside_the_true_cause(sick: Path) -> None:
+    case = str(sick.parent / "case")
+    done = trainsleuth("prove", case, "--suspect", "learning-rate:0.1", "--windows", "30", cwd=sick.parent)
+    assert done.returncode == 1, done.stderr
+    causes = {cause["rule"]: cause for cause in json.loads(Path(case, "report.json").read_text())["findings"][0]["causes"]}
+    assert causes["knob/learning-rate:0.1"]["status"] == "refuted"
+    assert "all 30 losses are the same to the last digit" in causes["knob/learning-rate:0.1"]["why"]
+    assert causes["stall/params-not-in-optimizer"]["status"] == "suspected"
+
+
+def test_a_knob_that_does_not_exist_is_an_error(sick: Path) -> None:
+    done = trainsleuth("prove", str(sick.parent / "case"), "--suspect", "moon", cwd=sick.parent)
+    assert done.returncode == 2
+    assert "there is no knob moon" in done.stderr
+
+
+TWO_FAULTS = SICK.replace("lr=0.5", "lr=0.0").replace("range(80)", "range(120)")
+
+
+@needs_sandbox
+def test_of_knobs_that_cure_only_together_the_smallest_set_is_found(server: ForkServer, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TWO_FAULTS)
+    server.run(tmp_path / "train.py", tmp_path / "case")
+    knobs = ("constant-learning-rate", "optimizer-owns-all", "shuffle")
+    words = [word for knob in knobs for word in ("--suspect", knob)]
+    done = trainsleuth("prove", str(tmp_path / "case"), *words, "--windows", "40", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    report = json.loads((tmp_path / "case" / "report.json").read_text())
+    causes = {cause["rule"]: cause for cause in report["findings"][0]["causes"]}
+    for knob in knobs[:2]:
+        assert "only together (constant-learning-rate + optimizer-owns-all)" in causes[f"knob/{knob}"]["why"]
+    assert "together" not in causes["knob/shuffle"].get("why", "")
+
+
+CRASHING = """
+import torch
+from torch import nn
+
+
+class Faulty(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise RuntimeError("no kernel for this shape")
+
+
+class Middle(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(8))
+
+    def forward(self, x):
+        return Faulty.apply(x * self.scale)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.middle, self.head = nn.Linear(4, 8), Middle(), nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.head(self.middle(self.encoder(x)).relu())
+
+
+torch.set_num_threads(1)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    loss = nn.functional.cross_entropy(model(torch.randn(6, 4)), torch.randint(0, 2, (6,)))
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@needs_sandbox
+def test_the_part_that_crashes_alone_is_found(server: ForkServer, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(CRASHING)
+    server.run(tmp_path / "train.py", tmp_path / "case")
+    done = trainsleuth("prove", str(tmp_path / "case"), "--isolate", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    rows = {row["label"]: row["outcome"] for row in json.loads((tmp_path / "case" / "report.json").read_text())["trials"] if "outcome" in row}
+    assert rows == {
+        "encoder alone": "healthy", "middle alone": "crash", "head alone": "healthy", "the loss alone": "healthy",
+        "encoder + middle": "crash", "middle + head": "crash", "all, sum instead of loss": "crash", "all, with the loss": "crash",
+    }  # fmt: skip
+    assert "isolated: middle alone is enough" in " ".join(done.stdout.split())
+
+
+HANGING = """
+import os, threading
+import torch
+from torch import nn
+
+torch.set_num_threads(1)
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    loss = model(torch.randn(6, 4)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step == 2 and os.environ.get("MODE") != "free":
+        threading.Lock().acquire() and threading.Event().wait()
+"""
+
+
+@needs_sandbox
+def test_a_hang_is_seen_again_in_a_trial_and_the_users_own_knob_ends_it(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(HANGING)
+    words = ["--case", "case", "--quiet", "--hang-after", "2", "--on-hang", "kill", "--", sys.executable, "train.py"]
+    trainsleuth("run", *words, cwd=tmp_path)
+    done = trainsleuth("prove", "case", "--knob", "free=ENV:MODE=free", cwd=tmp_path)
+    report = json.loads((tmp_path / "case" / "report.json").read_text())
+    cause = next(cause for cause in report["findings"][0]["causes"] if cause["rule"] == "knob/free")
+    assert (cause["status"], len(cause["trials"])) == ("workaround", 6), done.stderr
+    assert "goes on in 3 of 3 runs, where it stands still in 3 of 3" in cause["why"]
+
+
+def test_the_list_of_knobs_and_the_page_of_one() -> None:
+    listed = trainsleuth("knobs", cwd=Path.cwd())
+    assert "optimizer-owns-all" in listed.stdout
+    page = trainsleuth("knobs", "spawn", cwd=Path.cwd())
+    assert "Not applicable when" in page.stdout
+    assert trainsleuth("knobs", "moon", cwd=Path.cwd()).returncode == 2
+
+
+@needs_sandbox
+def test_run_prove_fix_does_all_in_one_go_and_keeps_the_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SICK + "raise SystemExit(3)\n")
+    words = ("--case", "case", "--prove", "--fix", "--json", "out.json", "--", sys.executable, "train.py")
+    done = trainsleuth("run", *words, cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    finding = json.loads((tmp_path / "out.json").read_text())["findings"][0]
+    assert finding["causes"][0]["status"] == "confirmed"
+    assert finding["remedies"][0]["verified"] is True
+
+
+@needs_sandbox
+def test_a_symptom_that_came_too_late_for_the_budget_is_told_before_the_trials(sick: Path) -> None:
+    case = sick.parent / "case"
+    report = json.loads((case / "report.json").read_text())
+    report["findings"][0]["step"] = 500_000
+    (case / "report.json").write_text(json.dumps(report))
+    done = trainsleuth("prove", str(case), "--budget", "60s", cwd=sick.parent)
+    assert "the symptom was known at step 500,000" in done.stderr
+    assert done.stderr.index("500,000") < done.stderr.index("control")
+
+
 def _has(path: Path, mark: str) -> bool:
     try:
         return mark.encode() in path.read_bytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -69,6 +70,41 @@ print(open("moved.txt").read(), sorted(os.listdir(".")))
     assert not shared.exists()
     assert not (tmp_path / "beside").exists()
     assert not Path("/tmp/trainsleuth-test-tmp").exists()
+
+
+def test_files_named_by_an_absolute_path_are_as_before_also_when_the_program_is_killed(project: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "cache.bin").write_bytes(b"as it was")
+    source = f"""
+import os, time
+for folder in ({str(project)!r}, {str(elsewhere)!r}):
+    for name in os.listdir(folder):
+        open(os.path.join(folder, name), "ab").write(b"changed")
+    open(os.path.join(folder, "new"), "w").write("new")
+print("written", flush=True)
+time.sleep(60)
+"""
+    before = tree(tmp_path)
+    ended = sandbox.run(Job(python(source), project, tmp_path / "kept", 3))
+    assert ended.kind == "time"
+    assert (tmp_path / "kept" / "output.txt").read_text() == "written\n"
+    after = {name: content for name, content in tree(tmp_path).items() if not name.startswith("kept/")}
+    assert after == before
+
+
+def test_a_program_that_takes_too_much_memory_is_ended(project: Path, tmp_path: Path) -> None:
+    source = "import time; held = bytearray(400 << 20); held[::4096] = b'x' * len(held[::4096]); time.sleep(60)"
+    ended = sandbox.run(Job(python(source), project, tmp_path / "kept", 30, memory=200 << 20))
+    assert ended.kind == "memory"
+
+
+def test_a_network_of_its_own_has_every_port_free(project: Path, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        source = f"import socket; s = socket.socket(); s.bind(('127.0.0.1', {taken.getsockname()[1]})); s.listen(); print('free')"
+        ended = sandbox.run(Job(python(source), project, tmp_path / "kept", 20, own_network=True))
+    assert ended.code == 0, (tmp_path / "kept" / "output.txt").read_text()
 
 
 def test_the_kept_folder_alone_is_real(project: Path, tmp_path: Path) -> None:

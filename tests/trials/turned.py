@@ -12,7 +12,9 @@ from _trainsleuth_inside import knobs
 from _trainsleuth_inside.watch import Watch
 
 os.environ["TRAINSLEUTH_KNOBS"], program = sys.argv[1:3]
-knobs.set_from_environment(next(thing for thing in gc.get_objects() if type(thing) is Watch))
+watch = next(thing for thing in gc.get_objects() if type(thing) is Watch)
+knobs.set_at_the_start(watch.facts)
+knobs.set_from_environment(watch)
 sys.argv[:] = [program, *sys.argv[3:]]
 sys.path.insert(0, os.path.dirname(program))
 runpy.run_path(program, run_name="__main__")

@@ -36,11 +36,12 @@ def turn(watch: Any) -> None:
     def renew(model: Any) -> None:
         for module in model.modules():
             weight: Any = getattr(module, "weight", None)
+            weight = weight.detach() if isinstance(weight, torch.Tensor) else None
             if isinstance(module, (torch.nn.Linear, torch.nn.Conv1d, torch.nn.Conv2d)) and weight.std() > 0:
                 usual = 1 / math.sqrt(3 * weight[0].numel())
                 if not 0.2 < float(weight.std()) / usual < 8:
                     acted(weights=type(module).__name__)
-                torch.nn.init.kaiming_normal_(weight.data)
+                torch.nn.init.kaiming_normal_(weight)
 
     def around(model: Any, call: Any, args: Any, kwargs: Any) -> Any:
         if id(model) not in seen:

@@ -64,6 +64,9 @@ class SecondsOrAuto(click.ParamType[Any]):
     metavar="SECONDS",
     help="After NaN or an autograd error, run the program again in a sandbox for at most so long, to find the operation; 0: never.",
 )
+@click.option("--prove", is_flag=True, help="Afterwards, settle what was found by trials.")
+@click.option("--fix", is_flag=True, help="And then show the patch, tried in a trial; implies --prove.")
+@click.option("--prove-budget", default="5m", show_default=True, help="Time for the trials (90s, 5m, 1h).")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND…")
 def command(
     folder: Path | None,
@@ -74,6 +77,9 @@ def command(
     hang_after: float | str,
     on_hang: OnHang,
     examine: float,
+    prove: bool,
+    fix: bool,
+    prove_budget: str,
     words: tuple[str, ...],
 ) -> None:
     """Run a program under observation, and say at the end what is wrong with it.
@@ -110,7 +116,25 @@ def command(
     except ReportError as problem:
         click.echo(f"trainsleuth: {problem}", err=True)
         leave_like(problem.code)
-    write_report_file(json_file, report)
     if not quiet:
         show_summary(console, report, case.cwd)
+    if (prove or fix) and report["verdict"] == "sick":
+        report = prove_and_fix(case, fix, prove_budget)
+    write_report_file(json_file, report)
     leave_like(code)
+
+
+def prove_and_fix(case: Case, fix: bool, budget: str) -> dict[str, Any]:
+    """What `prove` and `fix --verify` would do next; the report as they leave it."""
+    from trainsleuth.cli.fix import command as fixing
+    from trainsleuth.cli.prove import command as proving
+    from trainsleuth.report.stored import load_report
+
+    calls = [(proving, ["--budget", budget])] + ([(fixing, ["--verify", "--budget", budget])] if fix else [])
+    for following, options in calls:
+        try:
+            following.main([str(case.folder), *options], standalone_mode=False)
+        except SystemExit as ended:  # their exit codes are about findings; ours is the program's
+            if ended.code == 130:
+                break
+    return load_report(case)
