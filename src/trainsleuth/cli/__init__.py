@@ -15,6 +15,7 @@ COMMANDS = {
     "diagnose": "judge a case again, or a case that was cut short",
     "prove": "confirm or refute the suspected causes of a case by trials",
     "fix": "the diff that cures a finding; --apply, --verify",
+    "compare": "runs side by side, and which difference explains the outcome",
     "report": "print a case: terminal, Markdown or JSON",
     "explain": "the page of a rule",
     "cases": "list the cases of this folder",
