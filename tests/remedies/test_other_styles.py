@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from programs import Program
+
 from trainsleuth.remedies import candidates, propose
 from trainsleuth.remedies.catalogue import REMEDIES
 from trainsleuth.rules.catalogue import all_rules
@@ -504,7 +504,8 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["if local_rank == 0:", 'model.load_state_dict(torch.load("last.pt"))'], ['model.load_state_dict(torch.load("last.pt"))'],
     ),
     (
-        "ranks/straggler", "world = get()\npart = files[rank * n : (rank + 1) * n]\nfeed = DataLoader(part)\n", ["feed = DataLoader|slow on rank 1"], [],
+        "ranks/straggler", "world = get()\npart = files[rank * n : (rank + 1) * n]\nfeed = DataLoader(part)\n",
+        ["feed = DataLoader|slow on rank 1"], [],
         ["part = files[rank * n : (rank + 1) * n]"], ["part = files[rank::world]"],
     ),
     (
@@ -578,7 +579,8 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         "autograd/modified-in-place", "h = self.norm(h)\nF.relu_(h)\n", ["F.relu_|changed here"], [], ["F.relu_(h)"], ["h = F.relu(h)"],
     ),
     (
-        "autograd/modified-in-place", "out = gate(x).sigmoid_() * x\n", ["out ="], [], ["out = gate(x).sigmoid_() * x"], ["out = gate(x).sigmoid() * x"],
+        "autograd/modified-in-place", "out = gate(x).sigmoid_() * x\n", ["out ="], [],
+        ["out = gate(x).sigmoid_() * x"], ["out = gate(x).sigmoid() * x"],
     ),
     (
         "autograd/modified-in-place",
@@ -591,6 +593,14 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
                 return x + self.act(x)
         """,
         ["return x + self.act|changed here"], [], ["self.act = nn.ReLU(inplace=True)"], ["self.act = nn.ReLU()"],
+    ),
+    (
+        "autograd/modified-in-place", "def forward(self, w):\n    w.div_(2).round_()\n    return w\n", ["w.div_"], [],
+        ["w.div_(2).round_()"], ["w = w.div(2).round()"],
+    ),
+    (
+        "autograd/modified-in-place", "for t in steps:\n    states[t] = cell(states[t - 1])\n", ["states[t] ="], [],
+        ["states[t] = cell(states[t - 1])"], ["part = cell(states[t - 1])", "states = states.clone()", "states[t] = part"],
     ),
     (
         "autograd/silently-modified",

@@ -7,12 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from programs import Diagnosed, Program
+
 from trainsleuth.remedies import Patch, apply, candidates, propose
 from trainsleuth.remedies.patch import PatchError
 from trainsleuth.rules.kinds import Where
-
 
 FROZEN, ORPHANS = "stall/params-frozen", "stall/params-not-in-optimizer"
 DISCARDED, ASLEEP = "stall/accumulated-gradients-discarded", "mode/eval-during-training"
@@ -378,4 +377,4 @@ def test_a_file_that_is_gone_or_broken_leads_to_advice(tmp_path: Path) -> None:
 
 
 def test_a_rule_without_a_remedy_has_none(tmp_path: Path) -> None:
-    assert propose(Diagnosed("stall/dead-units", [])) is None
+    assert propose(Diagnosed("stall/flat-loss", [])) is None
