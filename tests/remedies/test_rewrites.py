@@ -4,49 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from programs import Diagnosed, Program
 
 from trainsleuth.remedies import Patch, apply, candidates, propose
 from trainsleuth.remedies.patch import PatchError
 from trainsleuth.rules.kinds import Where
-
-
-@dataclass
-class Diagnosed:
-    rule: str
-    where: list[Where]
-    evidence: list[str] = field(default_factory=list)
-
-
-class Program:
-    """A source file, and findings about lines of it."""
-
-    def __init__(self, folder: Path, source: str, name: str = "train.py") -> None:
-        self.path = folder / name
-        self.path.write_text(textwrap.dedent(source).lstrip("\n"))
-
-    def finding(self, rule: str, *texts: str, evidence: Sequence[str] = ()) -> Diagnosed:
-        """A finding about the first line that contains each text; `text|note` gives the place a note."""
-        where = []
-        for text, _, note in (entry.partition("|") for entry in texts):
-            number, line = next((n, line) for n, line in enumerate(self.path.read_text().splitlines(), 1) if text in line)
-            where.append(Where(str(self.path), number, line.strip(), note))
-        return Diagnosed(rule, where, list(evidence))
-
-    def changes(self, rule: str, *texts: str, evidence: Sequence[str] = ()) -> tuple[list[str], list[str]]:
-        """The lines that the patch takes out and puts in, without their indentation."""
-        patch = propose(self.finding(rule, *texts, evidence=evidence))
-        assert patch is not None
-        assert patch.kind == "patch", patch.summary
-        lines = patch.diff().splitlines()[2:]
-        taken = [line[1:].strip() for line in lines if line.startswith("-")]
-        return taken, [line[1:].strip() for line in lines if line.startswith("+")]
-
 
 FROZEN, ORPHANS = "stall/params-frozen", "stall/params-not-in-optimizer"
 DISCARDED, ASLEEP = "stall/accumulated-gradients-discarded", "mode/eval-during-training"
@@ -412,4 +377,4 @@ def test_a_file_that_is_gone_or_broken_leads_to_advice(tmp_path: Path) -> None:
 
 
 def test_a_rule_without_a_remedy_has_none(tmp_path: Path) -> None:
-    assert propose(Diagnosed("stall/dead-units", [])) is None
+    assert propose(Diagnosed("stall/flat-loss", [])) is None

@@ -16,6 +16,7 @@ COMMANDS = {
     "prove": "confirm or refute the suspected causes of a case by trials",
     "knobs": "what trials can change in a program",
     "fix": "the diff that cures a finding; --apply, --verify",
+    "compare": "runs side by side, and which difference explains the outcome",
     "report": "print a case: terminal, Markdown or JSON",
     "explain": "the page of a rule",
     "cases": "list the cases of this folder",

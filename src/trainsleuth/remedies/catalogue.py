@@ -265,7 +265,10 @@ REMEDIES: dict[str, Remedy] = {
     "hang/two-openmp-runtimes": Remedy("Install torch and numpy from one source.", (processes.one_threading_layer,)),
     "hang/dataloader-worker": Remedy(
         "Run with num_workers=0 to see where the sample stands; give that line a time limit, or skip the sample.",
-        (when(r"the parent had these threads", at_the_first(loaders.workers_afresh)),),
+        (
+            when(r"the parent had these threads", at_the_first(loaders.workers_afresh)),
+            when(r"the parent had these threads", at_the_first(loaders.no_workers)),
+        ),
     ),
     "hang/python-lock": Remedy("Take locks in one order everywhere, and hold them as short as possible.", (processes.reentrant,)),
     "hang/queue-nobody-feeds": Remedy(
@@ -326,7 +329,10 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "nan/exp-overflow": Remedy(
         "Use logsumexp, softplus or log-space, scale the inputs, or bound the argument of exp.",
-        (at_the_first(not_finite.stable_exponential), at_the_first(not_finite.bounded_exponential)),
+        (
+            at_the_first(not_finite.stable_exponential), at_the_first(not_finite.shifted_exponential),
+            at_the_first(not_finite.bounded_exponential),
+        ),
     ),
     "nan/half-overflow": Remedy(
         "Compute this operation in 32 bit, scale its inputs down before it, or use bfloat16.",
@@ -346,7 +352,7 @@ REMEDIES: dict[str, Remedy] = {
     "nan/diverged": Remedy(
         "Lower the learning rate, warm it up, or clip the gradients.",
         (
-            at_the_first(learning_rate.smaller(10)), CLIPPED_BY_TRAINER,
+            in_the_files(schedule.no_growth), at_the_first(learning_rate.smaller(10)), CLIPPED_BY_TRAINER,
             in_the_files(not_finite.clip_before_the_step), at_the_first(learning_rate.smaller(100)),
         ),
     ),

@@ -19,7 +19,7 @@ from trainsleuth.remedies.expressions import (
     set_argument,
 )
 from trainsleuth.remedies.gradients_discarded import looks_like_a_step
-from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything
+from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything, names_in
 
 OPERATORS = {
     cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.DivideAssign: "/", cst.PowerAssign: "**",
@@ -63,6 +63,9 @@ def _called_in_place(source: Source, node: cst.CSTNode) -> str:
         if not name.endswith("_") or name.startswith("_") or not isinstance(call.func, cst.Attribute):
             return ""
         receiver = call.func.value
+        root, plain_chain = _chain(call)
+        if isinstance(receiver, cst.Call) and isinstance(root, (cst.Name, cst.Attribute)):
+            return _assign(source, node, source.code(root), source.code(plain_chain))
         if source.code(receiver) in ("F", "torch", "nn.functional"):
             if not call.args or not isinstance(call.args[0].value, (cst.Name, cst.Attribute)):
                 return ""
@@ -85,6 +88,16 @@ def _called_in_place(source: Source, node: cst.CSTNode) -> str:
         source.replace(node.func.attr, cst.Name(called_name(node)[:-1]))
         return f"makes a new tensor: {called_name(node)[:-1]} instead of {called_name(node)}"
     return ""
+
+
+def _chain(call: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression]:
+    """What a chain of methods begins with, and the chain without changes in place: `x.div(2).round()` of `x.div_(2).round_()`."""
+    if not (isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)):
+        return call, call
+    root, inner = _chain(call.func.value)
+    name = call.func.attr.value
+    plain = name[:-1] if name.endswith("_") and not name.startswith("_") and name != "requires_grad_" else name
+    return root, call.with_changes(func=call.func.with_changes(value=inner, attr=cst.Name(plain)))
 
 
 def _assign(source: Source, node: cst.Expr, target: str, value: str) -> str:
@@ -120,16 +133,30 @@ def built_in_place(source: Source, line: int) -> str:
 
 
 def written_on_a_copy(source: Source, line: int) -> str:
-    """`h[i] = v` writes into what backward still needs: write on a copy, which costs one copy each time."""
+    """`h[i] = v` writes into what backward still needs: v is computed first, then written on a copy, which costs one copy each time."""
     statement = source.statement_at(line)
     for node in everything(statement):
         target = (
             node.targets[0].target if isinstance(node, cst.Assign) else node.target if isinstance(node, cst.AugAssign) else None
         )
-        if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
-            name = target.value.value
-            source.before(statement, f"{name} = {name}.clone()")
-            return f"line {line} writes on a copy of {name}; in a loop, collecting the parts and torch.stack is cheaper"
+        if (
+            not isinstance(node, (cst.Assign, cst.AugAssign))
+            or not isinstance(target, cst.Subscript)
+            or not isinstance(target.value, cst.Name)
+        ):
+            continue
+        if isinstance(node, cst.AugAssign) and type(node.operator) not in OPERATORS:
+            continue
+        name = target.value.value
+        part = next(text for text in ("part", "new_part", f"part_of_{name}") if text not in names_in(source.module))
+        value = source.code(node.value)
+        if isinstance(node, cst.AugAssign):
+            value = f"{source.code(target)} {OPERATORS[type(node.operator)]} ({value})"
+        new = cst.parse_statement(f"{source.code(target)} = {part}")
+        assert isinstance(new, cst.SimpleStatementLine)
+        source.replace(node, new.body[0])
+        source.before(statement, f"{part} = {value}", f"{name} = {name}.clone()")
+        return f"line {line} writes on a copy of {name}; in a loop, collecting the parts and torch.stack is cheaper"
     raise NotPossible(f"{source.path.name}:{line} writes into no named tensor")
 
 
@@ -216,6 +243,8 @@ def static_function(source: Source) -> str:
     for owner in source.all(cst.ClassDef):
         if not any(source.code(base.value).rpartition(".")[2] == "Function" for base in owner.bases):
             continue
+        if any(f.name.value == "__init__" for f in source.all(cst.FunctionDef, owner)):
+            raise NotPossible(f"{owner.name.value} keeps settings of its own, which a static function must be passed")
         loose = [f for f in source.all(cst.FunctionDef, owner) if f.name.value in ("forward", "backward") and not f.decorators]
         for function in loose:
             mark = cst.Decorator(cst.Name("staticmethod"), leading_lines=function.leading_lines)

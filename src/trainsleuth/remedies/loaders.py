@@ -93,6 +93,19 @@ def workers_afresh(source: Source, line: int) -> str:
     return f"the loader in line {source.first_line(loaders[0])} spawns its workers: they inherit no lock that is held"
 
 
+def no_workers(source: Source, line: int) -> str:
+    """Samples are made in the main process, where the lock has its owner; it costs the parallel loading."""
+    loaders = [call for call in called(source, "DataLoader") if _has_workers(call)]
+    if len(loaders) != 1:
+        raise NotPossible("no single loader with workers was found in this file")
+    set_argument(source, loaders[0], "num_workers", "0")
+    for name in ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout"):
+        given = argument(loaders[0], None, name)
+        if given is not None:
+            raise NotPossible(f"the loader has {name}, which needs workers")
+    return f"the loader in line {source.first_line(loaders[0])} makes samples in the main process; it costs the parallel loading"
+
+
 def _has_workers(call: cst.Call) -> bool:
     given = argument(call, None, "num_workers")
     return given is not None and not m.matches(given.value, m.Integer("0"))
@@ -191,7 +204,8 @@ def interleaved(source: Source, line: int) -> str:
             world = next((name for name in ("world_size", "world", "n_ranks") if name in names_in(source.module)), "")
             if not world:
                 break
-            source.replace(node.slice[0].slice, cut.with_changes(lower=cst.Name(found[1]), upper=None, step=cst.Name(world),
-                                                                 second_colon=cst.Colon()))  # fmt: skip
+            wanted = cst.parse_expression(f"x[{found[1]}::{world}]")
+            assert isinstance(wanted, cst.Subscript)
+            source.replace(cut, wanted.slice[0].slice)
             return f"line {source.first_line(node)} gives each rank every {world}-th entry, long and short ones alike"
     raise NotPossible("no line cuts the data into one block per rank")

@@ -249,14 +249,31 @@ def stable_exponential(source: Source, line: int) -> str:
     raise NotPossible(f"{source.path.name}:{line} has no exponential with a stable form")
 
 
+def shifted_exponential(source: Source, line: int) -> str:
+    """A softmax by hand, `e = exp(x)`, then `e / e.sum(…)`: the largest is taken off first, which changes nothing but the size."""
+    for call, operand in _pieces(source, line, "exp"):
+        assign = source.enclosing(call, cst.Assign)
+        if assign is None or assign.value is not call:
+            continue
+        name = source.code(assign.targets[0].target)
+        home = source.enclosing(assign, cst.FunctionDef) or source.module
+        for total in called(source, "sum", below=home):
+            axis = argument(total, 0, "dim", "axis") if _operand(source, total) is not None else None
+            if axis is not None and source.code(_operand(source, total) or total) == name and argument(total, None, "keepdim", "keepdims"):
+                text = source.code(operand) if isinstance(operand, (cst.Name, cst.Attribute)) else f"({source.code(operand)})"
+                rewrite_as(source, operand, f"{text} - {text}.amax({source.code(axis.value)}, keepdim=True)")
+                return f"line {line} takes off the largest value before the exponential, so that it does not overflow"
+    raise NotPossible(f"{source.path.name}:{line} is no softmax by hand")
+
+
 def bounded_exponential(source: Source, line: int) -> str:
     """The argument of exp stays where its result is finite."""
     found = _pieces(source, line, "exp", "expm1", "sinh", "cosh", "exp2")
     if not found:
         raise NotPossible(f"{source.path.name}:{line} takes no exponential itself")
     for _, operand in found:
-        put_on(source, operand, "clamp(max=30)")
-    return f"the exponential in line {line} gets at most 30"
+        put_on(source, operand, "clamp(max=20)")
+    return f"the exponential in line {line} gets at most 20"
 
 
 def finite_mask(source: Source, line: int) -> str:

@@ -91,8 +91,7 @@ def after_the_optimizer(source: Source, line: int) -> str:
     if holder is None or block.index(holder) < block.index(statement):
         raise NotPossible("the optimizer's step does not come later in the same block")
     holder = behind_the_scaler(source, inner) if holder is inner else holder
-    source.remove(_expression(statement))
-    source.after(holder, source.code(statement))
+    source.move_below([statement], holder)
     return f"the scheduler steps behind the optimizer (line {source.first_line(holder)})"
 
 
@@ -166,6 +165,17 @@ def _leads_to(source: Source, call: cst.Call, line: int) -> bool:
     text = source.code(source.statement_at(line))
     return any(source.code(target.target) in text for node in everything(statement) if isinstance(node, cst.Assign)
                for target in node.targets)  # fmt: skip
+
+
+def no_growth(source: Source) -> str:
+    """A factor above 1 makes the learning rate grow without end."""
+    for call in called(source, "ExponentialLR", "StepLR", "MultiStepLR"):
+        given = argument(call, 1 if called_name(call) == "ExponentialLR" else 2, "gamma")
+        factor = number_of(given.value) if given is not None else None
+        if given is not None and factor is not None and factor > 1:
+            rewrite_as(source, given.value, "1.0")
+            return f"the learning rate no longer grows by {factor:g} with each step of its schedule (line {source.first_line(call)})"
+    raise NotPossible("no schedule of this file makes the learning rate grow")
 
 
 def shorter_warmup(source: Source, line: int) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,6 +53,21 @@ class NotPossible(Exception):
     """No sound rewrite exists here; the message says why."""
 
 
+@dataclass(frozen=True)
+class Tree:
+    """A syntax tree with the place and the parent of each node."""
+
+    module: cst.Module
+    positions: Mapping[cst.CSTNode, CodeRange]
+    parents: Mapping[cst.CSTNode, cst.CSTNode]
+
+
+@functools.lru_cache(maxsize=16)
+def _tree(content: bytes) -> Tree:
+    wrapper = MetadataWrapper(cst.parse_module(content), unsafe_skip_copy=True)
+    return Tree(wrapper.module, wrapper.resolve(PositionProvider), wrapper.resolve(ParentNodeProvider))
+
+
 @dataclass
 class Source:
     """A parsed file and the changes that were decided so far."""
@@ -59,13 +75,13 @@ class Source:
     path: Path
     original: bytes
     encoding: str
-    wrapper: MetadataWrapper
+    tree: Tree
     changes: dict[cst.CSTNode, Change] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.module = self.wrapper.module
-        self._positions = self.wrapper.resolve(PositionProvider)
-        self._parents = self.wrapper.resolve(ParentNodeProvider)
+        self.module = self.tree.module
+        self._positions = self.tree.positions
+        self._parents = self.tree.parents
 
     # -- finding ---------------------------------------------------------------------------------------------------
 
@@ -265,12 +281,12 @@ def read(path: Path) -> Source:
     try:
         content = path.read_bytes()
         encoding = tokenize.detect_encoding(io.BytesIO(content).readline)[0]
-        wrapper = MetadataWrapper(cst.parse_module(content), unsafe_skip_copy=True)
+        tree = _tree(content)
     except OSError as problem:
         raise NotPossible(f"{path} cannot be read: {problem.strerror}") from problem
     except (SyntaxError, UnicodeDecodeError, cst.ParserSyntaxError) as problem:
         raise NotPossible(f"{path} cannot be parsed: {problem}") from problem
-    return Source(path, content, encoding, wrapper)
+    return Source(path, content, encoding, tree)
 
 
 def everything(node: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -24,6 +24,7 @@ from trainsleuth.report.json_report import as_json
 from trainsleuth.rules.arbiter import Diagnosis, diagnose
 from trainsleuth.rules.catalogue import all_rules
 from trainsleuth.rules.kinds import Finding
+from trainsleuth.supervise.code_kept import keep_sources
 from trainsleuth.supervise.command import CommandError, environment_for, on_network, resolve
 from trainsleuth.supervise.standing import Standing
 from trainsleuth.supervise.standstill import StandstillWatch, can_look
@@ -77,7 +78,7 @@ def watch_run(
     with _signals_as_without_us() as signals:
         child = _start(command, environment_for(case.folder, beats, budget, os.environ), case)
         signals.meant_for(child)
-        case = case.update(git=_git_commit(cwd), pid=child.pid)
+        case = case.update(git=_git_commit(cwd), pid=child.pid, sources=keep_sources(command, cwd, case.folder))
         chart = RunChart(case.facts)
         standing = Standing(StandstillWatch(child.pid, beats, hangs.after), case, hangs.then) if hangs.on and can_look() else None
         code = _follow(child, chart, case, signals, standing, on_finding, on_hang)

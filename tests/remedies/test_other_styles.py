@@ -1,0 +1,804 @@
+"""Each remedy on a program in another style than the zoo's: other names, classes, frameworks; the line concerned changes, and no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from programs import Program
+
+from trainsleuth.remedies import candidates, propose
+from trainsleuth.remedies.catalogue import REMEDIES
+from trainsleuth.rules.catalogue import all_rules
+
+# rule, source, lines of the finding (`text|note`), evidence, lines taken out, lines put in
+STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
+    (
+        "stall/double-softmax",
+        """
+        class Tagger(pl.LightningModule):
+            def __init__(self):
+                self.act = nn.Softmax(dim=-1)
+
+            def forward(self, tokens):
+                hidden = self.encoder(tokens)
+                return self.act(self.head(hidden))  # scores
+        """,
+        ["return self.act|this softmax", "self.act = nn|this softmax"], [],
+        ["return self.act(self.head(hidden))  # scores"], ["return self.head(hidden)  # scores"],
+    ),
+    (
+        "stall/double-softmax",
+        """
+        def step(net, batch):
+            probability = net(batch["x"]).sigmoid()
+            return bce(probability, batch["y"])
+        """,
+        ["sigmoid()|the sigmoid"], [], ['probability = net(batch["x"]).sigmoid()'], ['probability = net(batch["x"])'],
+    ),
+    (
+        "stall/wrong-softmax-axis",
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                self.out = nn.LogSoftmax(dim=0)
+        """,
+        ["nn.LogSoftmax|the softmax"], [], ["self.out = nn.LogSoftmax(dim=0)"], ["self.out = nn.LogSoftmax(dim=-1)"],
+    ),
+    (
+        "stall/wrong-softmax-axis", "log_p = scores.log_softmax(0)\n", ["log_softmax"], [],
+        ["log_p = scores.log_softmax(0)"], ["log_p = scores.log_softmax(-1)"],
+    ),
+    (
+        "stall/no-gradient",
+        """
+        class Siamese(nn.Module):
+            def embed(self, image):
+                # one branch
+                return F.normalize(self.backbone(image).detach(), dim=1)
+        """,
+        [".detach()|`.detach()` cuts the graph here"], [],
+        ["return F.normalize(self.backbone(image).detach(), dim=1)"], ["return F.normalize(self.backbone(image), dim=1)"],
+    ),
+    (
+        "stall/no-gradient",
+        """
+        for x, y in loader:
+            with torch.no_grad():
+                # frozen? no
+                z = encoder(x)
+                z = z / z.norm()
+            loss = f(head(z), y)
+        """,
+        ["with torch.no_grad|gradients are off here"], [],
+        ["with torch.no_grad():", "# frozen? no", "z = encoder(x)", "z = z / z.norm()"], ["# frozen? no", "z = encoder(x)", "z = z / z.norm()"],
+    ),
+    (
+        "stall/no-gradient",
+        """
+        class Model(nn.Module):
+            @torch.inference_mode()
+            def features(self, x):
+                return self.stem(x)
+        """,
+        ["return self.stem|`no_grad` is on here"], [], ["@torch.inference_mode()"], [],
+    ),
+    (
+        "stall/optimizer-never-steps",
+        """
+        class Engine:
+            def update(self, loss):
+                self.accelerator.backward(loss)
+                self.optim.step
+        """,
+        ["self.optim.step|the step stands here"], [], ["self.optim.step"], ["self.optim.step()"],
+    ),
+    (
+        "stall/optimizer-never-steps",
+        """
+        def epoch(batches, opt):
+            for n, batch in enumerate(tqdm(batches), 1):
+                model(batch).backward()
+                if n % 64 == 0:
+                    opt.step()
+        """,
+        ["opt.step()|the step stands here"], [], ["if n % 64 == 0:"], ["if n % 64 == 0 or n == len(batches):"],
+    ),
+    (
+        "stall/gradients-never-cleared",
+        """
+        class Fit:
+            def one(self, batch):
+                self.scaler.scale(self.loss(batch)).backward()
+                self.scaler.step(self.adam)
+                self.scaler.update()
+        """,
+        ["self.scaler.step|uses this window's gradient"], [], [], ["self.adam.zero_grad()"],
+    ),
+    (
+        "stall/learning-rate-zero",
+        """
+        class Config:
+            pass
+
+        def make(net, cfg):
+            scaled = cfg.base * (cfg.batch // 512)
+            return torch.optim.AdamW(net.parameters(), lr=scaled)
+        """,
+        ["torch.optim.AdamW|built here"], [], ["scaled = cfg.base * (cfg.batch // 512)"], ["scaled = cfg.base * (cfg.batch / 512)"],
+    ),
+    (
+        "stall/unregistered-modules",
+        """
+        class Stack(torch.nn.Module):
+            def __init__(self, n):
+                super().__init__()
+                self.blocks = [Block(n) for _ in range(4)]  # towers
+                self.names = ["a", "b"]
+        """,
+        ["self.blocks ="], ["blocks[0] (Block), blocks[1] (Block): gradient in every window looked at, moved by 0"],
+        ["self.blocks = [Block(n) for _ in range(4)]  # towers"],
+        ["self.blocks = torch.nn.ModuleList([Block(n) for _ in range(4)])  # towers"],
+    ),
+    (
+        "stall/shape-broadcast",
+        """
+        class Regressor(pl.LightningModule):
+            def training_step(self, batch, i):
+                x, y = batch
+                return F.mse_loss(self(x), y)
+        """,
+        ["F.mse_loss"], ["shapes (32, 1) and (32,): 1,024 differences instead of 32"],
+        ["return F.mse_loss(self(x), y)"], ["return F.mse_loss(self(x).squeeze(-1), y)"],
+    ),
+    (
+        "stall/vanishing-gradient",
+        """
+        class Deep(nn.Module):
+            def __init__(self):
+                self.first = nn.Linear(4, 9)
+                self.squash = nn.Tanh()
+
+            def forward(self, x):
+                return torch.sigmoid(self.last(self.squash(self.first(x))))
+        """,
+        ["self.first|this layer hardly moves"], [], ["self.squash = nn.Tanh()"], ["self.squash = nn.ReLU()"],
+    ),
+    (
+        "stall/dead-units",
+        """
+        CONFIG = {"lr": 0.5, "width": 64}
+
+        def build(model):
+            return torch.optim.SGD(model.parameters(), lr=CONFIG["lr"], momentum=0.9)
+        """,
+        ["torch.optim.SGD|its steps killed them: they were alive at the start"], [],
+        ['CONFIG = {"lr": 0.5, "width": 64}'], ['CONFIG = {"lr": 0.05, "width": 64}'],
+    ),
+    (
+        "stall/scaler-skips-steps",
+        """
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = model(x)
+        """,
+        ["torch.autocast"], [], ['with torch.autocast("cuda", dtype=torch.float16):'], ['with torch.autocast("cuda", dtype=torch.bfloat16):'],
+    ),
+    (
+        "stall/scaler-skips-steps",
+        """
+        trainer = L.Trainer(
+            max_epochs=3,
+            precision="16-mixed",
+        )
+        trainer.fit(module)
+        """,
+        ["trainer.fit|skipped here"], [], ['precision="16-mixed",'], ['precision="bf16-mixed",'],
+    ),
+    (
+        "stall/inputs-and-targets-misaligned",
+        """
+        def shuffled(signals, marks):
+            p = np.random.permutation(len(signals))
+            signals = signals[p]
+            return TensorDataset(torch.tensor(signals), torch.tensor(marks)), zip(signals, marks)
+        """,
+        ["return TensorDataset"], [], [], ["marks = marks[p]"],
+    ),
+    (
+        "mode/train-during-validation",
+        """
+        class Fitter:
+            def score(self):
+                right = 0
+                with torch.no_grad():
+                    for x, y in self.val:
+                        right += (self.net(x).argmax(1) == y).sum()
+                return right
+
+            def fit(self):
+                for _ in range(9):
+                    self.net.train()
+                    self.pass_over(self.data)
+                    self.score()
+        """,
+        ["self.net(x).argmax|runs in train mode, without gradients"], [], [], ["self.net.eval()"],
+    ),
+    (
+        "data/labels-out-of-range", "loss = self.criterion(output, batch['label'])\n", ["self.criterion"],
+        ["labels of the failing batch run from 1 to 10, the output has 10 columns", "they look as if they were counted from 1"],
+        ["loss = self.criterion(output, batch['label'])"], ["loss = self.criterion(output, batch['label'] - 1)"],
+    ),
+    (
+        "data/labels-off-by-one", "cost = nll(log_p, grade.view(-1))\n", ["nll("], ["1,000 labels looked at: none is 0, each of 1 to 6 occurs"],
+        ["cost = nll(log_p, grade.view(-1))"], ["cost = nll(log_p, grade.view(-1) - 1)"],
+    ),
+    (
+        "data/labels-one-hot",
+        """
+        def loss_of(net, x, onehot):
+            target = torch.argmax(onehot, 0)
+            return F.cross_entropy(net(x), target)
+        """,
+        ["torch.argmax|the argmax"], ["output (32, 10), labels (10,): one label per class, not per sample"],
+        ["target = torch.argmax(onehot, 0)"], ["target = torch.argmax(onehot, 1)"],
+    ),
+    (
+        "data/labels-constant", "def collate(rows):\n    return rows, one_hot(rows).max(dim=-1)[0]\n", ["return rows"], [],
+        ["return rows, one_hot(rows).max(dim=-1)[0]"], ["return rows, one_hot(rows).max(dim=-1)[1]"],
+    ),
+    (
+        "data/not-normalised",
+        """
+        import torch.nn as nn
+
+        class Net(nn.Module):
+            def __init__(self, wide):
+                super().__init__()
+                self.inp = nn.Linear(wide, 8)
+                self.out = nn.Linear(8, 2)
+
+            def forward(self, x):
+                return self.out(self.inp(x).relu())
+        """,
+        ["self.inp(x)|goes in here"], [], ["self.inp = nn.Linear(wide, 8)"],
+        ["self.inp = nn.Sequential(nn.BatchNorm1d(wide, affine=False), nn.Linear(wide, 8))"],
+    ),
+    (
+        "data/not-shuffled",
+        """
+        class Data(L.LightningDataModule):
+            def train_dataloader(self):
+                return torch.utils.data.DataLoader(
+                    self.train,
+                    batch_size=64,
+                    shuffle=False,
+                )
+        """,
+        ["torch.utils.data.DataLoader|does not shuffle"], [], ["shuffle=False,"], ["shuffle=True,"],
+    ),
+    (
+        "schedule/decays-to-zero-early",
+        """
+        class Loop:
+            def __init__(self, net, train, n):
+                self.train = train
+                self.opt = Adam(net.parameters())
+                self.plan = CosineAnnealingLR(self.opt, T_max=n)
+
+            def fit(self):
+                for _ in range(self.n):
+                    for batch in tqdm(self.train):
+                        self.net(batch).backward()
+                        self.opt.step()
+                        self.plan.step()
+        """,
+        ["CosineAnnealingLR|this schedule ends too early"], [],
+        ["self.plan = CosineAnnealingLR(self.opt, T_max=n)"], ["self.plan = CosineAnnealingLR(self.opt, T_max=n * len(self.train))"],
+    ),
+    (
+        "schedule/warmup-never-ends",
+        """
+        args = TrainingArguments(
+            output_dir="out",
+            warmup_steps=5000,
+        )
+        Trainer(model, args).train()
+        """,
+        ["Trainer(model, args)|asked for here"], [], ["warmup_steps=5000,"], ["warmup_steps=500,"],
+    ),
+    (
+        "schedule/step-order",
+        """
+        def go(batches):
+            for b in batches:
+                lossy(b).backward()
+                plan.step()  # each batch
+                opt.step()
+                log(b)
+        """,
+        ["plan.step|this must come after optimizer.step()", "opt.step()"], [], ["opt.step()"], ["opt.step()"],
+    ),
+    (
+        "schedule/reset-on-resume",
+        """
+        class Job:
+            def __init__(self, net):
+                self.optim = Adam(net.parameters())
+                self.plan = StepLR(self.optim, 10)
+
+            def save(self, path):
+                torch.save({"net": self.net.state_dict(), "optim": self.optim.state_dict()}, path)
+
+            def load(self, path):
+                state = torch.load(path)
+                self.optim.load_state_dict(state["optim"])
+
+            def fit(self):
+                self.optim.step()
+                self.plan.step()
+        """,
+        ["self.plan = StepLR|its state is not loaded", "self.optim.load_state_dict|the optimizer's state is"], [],
+        ['torch.save({"net": self.net.state_dict(), "optim": self.optim.state_dict()}, path)'],
+        ['torch.save({"net": self.net.state_dict(), "optim": self.optim.state_dict(), "scheduler": self.plan.state_dict()}, path)',
+         'self.plan.load_state_dict(state["scheduler"])'],
+    ),
+    (
+        "hang/openmp-after-fork",
+        """
+        import multiprocessing as mp
+
+        def main():
+            child = mp.Process(target=work)
+            child.start()
+
+        if __name__ == "__main__":
+            main()
+        """,
+        ["child.start()|forked here"], [], ["child = mp.Process(target=work)"], ['child = mp.get_context("spawn").Process(target=work)'],
+    ),
+    (
+        "hang/fork-with-live-threads",
+        """
+        from multiprocessing import get_context
+
+        def main():
+            with get_context("fork").Pool(2) as pool:
+                pool.map(f, range(4))
+
+        if __name__ == "__main__":
+            main()
+        """,
+        ["pool.map|waits here, for ever"], [], ['with get_context("fork").Pool(2) as pool:'], ['with get_context("spawn").Pool(2) as pool:'],
+    ),
+    (
+        "hang/openmp-thread-limit",
+        """
+        import os
+        os.environ.setdefault("OMP_THREAD_LIMIT", "2")
+        import torch
+        torch.set_num_threads(8)
+        """,
+        ["torch.set_num_threads|asks for 8 threads"], ["OMP_THREAD_LIMIT=2, and torch was told to use 8 threads"],
+        ['os.environ.setdefault("OMP_THREAD_LIMIT", "2")'], [],
+    ),
+    (
+        "hang/dataloader-worker",
+        """
+        def main():
+            feed = DataLoader(data, batch_size=4, num_workers=2)
+            for batch in feed:
+                train(batch)
+
+        if __name__ == "__main__":
+            main()
+        """,
+        ["for batch in feed|waits for the next batch"], ["the parent had these threads when it forked: refresher"],
+        ["feed = DataLoader(data, batch_size=4, num_workers=2)"],
+        ['feed = DataLoader(data, batch_size=4, num_workers=2, multiprocessing_context="spawn")'],
+    ),
+    (
+        "hang/python-lock",
+        """
+        from threading import Lock
+
+        class Board:
+            def __init__(self):
+                self.guard = Lock()
+
+            def show(self):
+                with self.guard:
+                    print(self.text())
+        """,
+        ["with self.guard|MainThread waits here"], [], ["self.guard = Lock()"], ["from threading import RLock", "self.guard = RLock()"],
+    ),
+    (
+        "hang/gil-held-by-native-code", "import ctypes\nlib = ctypes.PyDLL('libfast.so')\nlib.wait()\n", ["lib.wait()"], [],
+        ["lib = ctypes.PyDLL('libfast.so')"], ["lib = ctypes.CDLL('libfast.so')"],
+    ),
+    (
+        "hang/input-blocked", "def ask(url):\n    return urllib.request.urlopen(url).read()\n", ["urlopen|waits here"], [],
+        ["return urllib.request.urlopen(url).read()"], ["return urllib.request.urlopen(url, timeout=60).read()"],
+    ),
+    (
+        "ranks/unused-parameters",
+        """
+        net = nn.parallel.DistributedDataParallel(
+            net,
+            device_ids=[rank],
+        )
+        """,
+        ["nn.parallel|wrapped here, without find_unused_parameters"], [], [], ["find_unused_parameters=True,"],
+    ),
+    (
+        "ranks/unused-parameters", 'trainer = pl.Trainer(devices=2, strategy="ddp")\ntrainer.fit(module)\n', ["trainer.fit"], [],
+        ['trainer = pl.Trainer(devices=2, strategy="ddp")'], ['trainer = pl.Trainer(devices=2, strategy="ddp_find_unused_parameters_true")'],
+    ),
+    (
+        "ranks/same-data-on-every-rank",
+        """
+        from torch.utils.data import DataLoader
+
+        class Fitter:
+            def __init__(self, rows):
+                self.rows = rows
+                self.feed = DataLoader(self.rows, batch_size=8, shuffle=True)
+
+            def fit(self):
+                for epoch in range(3):
+                    for batch in self.feed:
+                        self.update(batch)
+        """,
+        ["self.feed = DataLoader|a RandomSampler, the same on every rank"], [],
+        ["self.feed = DataLoader(self.rows, batch_size=8, shuffle=True)"],
+        ["from torch.utils.data.distributed import DistributedSampler",
+         "self.feed = DataLoader(self.rows, batch_size=8, sampler=DistributedSampler(self.rows))", "self.feed.sampler.set_epoch(epoch)"],
+    ),
+    (
+        "ranks/uneven-batches",
+        """
+        def epoch(ddp, feed, opt):
+            for x, y in feed:
+                crit(ddp(x), y).backward()
+                opt.step()
+
+        ddp = DDP(build())
+        feed = DataLoader(mine, batch_size=4)
+        epoch(ddp, feed, opt)
+        """,
+        ["feed = DataLoader|this loader has another length on each rank"], [],
+        ["for x, y in feed:", "crit(ddp(x), y).backward()", "opt.step()"],
+        ["with ddp.join():", "for x, y in feed:", "crit(ddp(x), y).backward()", "opt.step()"],
+    ),
+    (
+        "ranks/collective-missing",
+        """
+        def finish(self):
+            if self.rank == 0:
+                self.save()
+                dist.barrier()
+            self.close()
+        """,
+        ["dist.barrier()|rank 0 waits here"], [], ["dist.barrier()"], ["dist.barrier()"],
+    ),
+    (
+        "ranks/collective-mismatch",
+        """
+        def share(grad):
+            if grad.any():
+                torch.distributed.all_reduce(grad)
+                grad /= 2
+            return grad
+        """,
+        ["all_reduce|not called equally often on all ranks"], [],
+        ["if grad.any():", "torch.distributed.all_reduce(grad)", "grad /= 2"], ["torch.distributed.all_reduce(grad)", "grad /= 2"],
+    ),
+    (
+        "ranks/diverged-weights",
+        """
+        def resume(model, local_rank):
+            if local_rank == 0:
+                model.load_state_dict(torch.load("last.pt"))
+            return model
+        """,
+        ["model.load_state_dict|loads weights, on one rank only"], [],
+        ["if local_rank == 0:", 'model.load_state_dict(torch.load("last.pt"))'], ['model.load_state_dict(torch.load("last.pt"))'],
+    ),
+    (
+        "ranks/straggler", "world = get()\npart = files[rank * n : (rank + 1) * n]\nfeed = DataLoader(part)\n",
+        ["feed = DataLoader|slow on rank 1"], [],
+        ["part = files[rank * n : (rank + 1) * n]"], ["part = files[rank::world]"],
+    ),
+    (
+        "nan/log-of-zero", "entropy = -(p * p.log()).sum(1).mean()\n", ["p.log()"], [],
+        ["entropy = -(p * p.log()).sum(1).mean()"], ["entropy = -(p * p.clamp(min=1e-8).log()).sum(1).mean()"],
+    ),
+    (
+        "nan/log-of-zero",
+        """
+        from torch.nn import functional
+
+        def cost(z, y):
+            return functional.nll_loss(torch.log(torch.softmax(z, dim=1)), y)
+        """,
+        ["torch.log"], [],
+        ["return functional.nll_loss(torch.log(torch.softmax(z, dim=1)), y)"], ["return functional.nll_loss(functional.log_softmax(z, dim=1), y)"],
+    ),
+    (
+        "nan/sqrt-at-zero", "d = ((a - b) ** 2).sum(-1) ** 0.5\n", ["d ="], [],
+        ["d = ((a - b) ** 2).sum(-1) ** 0.5"], ["d = ((a - b) ** 2).sum(-1).clamp(min=1e-12) ** 0.5"],
+    ),
+    (
+        "nan/zero-division", "self.mean = self.total / (self.seen * self.weight)\n", ["self.mean"], [],
+        ["self.mean = self.total / (self.seen * self.weight)"], ["self.mean = self.total / (self.seen * self.weight + 1e-8)"],
+    ),
+    (
+        "nan/where-trap", "y = torch.where(x > 0, x.log(), x)\n", ["torch.where"], [],
+        ["y = torch.where(x > 0, x.log(), x)"], ["y = torch.where(x > 0, torch.where(x > 0, x, torch.ones_like(x)).log(), x)"],
+    ),
+    (
+        "nan/exp-overflow", "z = torch.log(1 + torch.exp(self.raw))\n", ["z ="], [],
+        ["z = torch.log(1 + torch.exp(self.raw))"], ["z = torch.nn.functional.softplus(self.raw)"],
+    ),
+    (
+        "nan/half-overflow", 'args = TrainingArguments("out", fp16=True)\nTrainer(model, args).train()\n', ["Trainer(model"], [],
+        ['args = TrainingArguments("out", fp16=True)'], ['args = TrainingArguments("out", bf16=True)'],
+    ),
+    (
+        "nan/softmax-of-empty-row",
+        """
+        class Attend(nn.Module):
+            def forward(self, q, k, hidden):
+                w = (q @ k.mT).masked_fill(hidden, -math.inf)
+                return w.softmax(-1)
+        """,
+        ["return w.softmax"], [],
+        ["w = (q @ k.mT).masked_fill(hidden, -math.inf)"], ["w = (q @ k.mT).masked_fill(hidden, -1e9)"],
+    ),
+    (
+        "nan/variance-of-one-sample", "adv = (adv - adv.mean()) / (adv.std() + 1e-8)\n", ["adv ="], [],
+        ["adv = (adv - adv.mean()) / (adv.std() + 1e-8)"], ["adv = (adv - adv.mean()) / (adv.std(correction=0) + 1e-8)"],
+    ),
+    (
+        "nan/ctc-infinite", "value = F.ctc_loss(lp, text, frames, letters, blank=0)\n", ["F.ctc_loss"], [],
+        ["value = F.ctc_loss(lp, text, frames, letters, blank=0)"], ["value = F.ctc_loss(lp, text, frames, letters, blank=0, zero_infinity=True)"],
+    ),
+    (
+        "nan/diverged",
+        """
+        parser.add_argument("--lr", type=float, default=3.0)
+        args = parser.parse_args()
+        opt = torch.optim.SGD(net.parameters(), args.lr)
+        """,
+        ["torch.optim.SGD"], [], ['parser.add_argument("--lr", type=float, default=3.0)'], ['parser.add_argument("--lr", type=float, default=0.3)'],
+    ),
+    (
+        "autograd/modified-in-place", "def forward(self, x):\n    x *= self.scale(x) - 1\n    return x\n", ["x *="], [],
+        ["x *= self.scale(x) - 1"], ["x = x * (self.scale(x) - 1)"],
+    ),
+    (
+        "autograd/modified-in-place", "h = self.norm(h)\nF.relu_(h)\n", ["F.relu_|changed here"], [], ["F.relu_(h)"], ["h = F.relu(h)"],
+    ),
+    (
+        "autograd/modified-in-place", "out = gate(x).sigmoid_() * x\n", ["out ="], [],
+        ["out = gate(x).sigmoid_() * x"], ["out = gate(x).sigmoid() * x"],
+    ),
+    (
+        "autograd/modified-in-place",
+        """
+        class Block(nn.Module):
+            def __init__(self):
+                self.act = nn.ReLU(inplace=True)
+
+            def forward(self, x):
+                return x + self.act(x)
+        """,
+        ["return x + self.act|changed here"], [], ["self.act = nn.ReLU(inplace=True)"], ["self.act = nn.ReLU()"],
+    ),
+    (
+        "autograd/modified-in-place", "def forward(self, w):\n    w.div_(2).round_()\n    return w\n", ["w.div_"], [],
+        ["w.div_(2).round_()"], ["w = w.div(2).round()"],
+    ),
+    (
+        "autograd/modified-in-place", "for t in steps:\n    states[t] = cell(states[t - 1])\n", ["states[t] ="], [],
+        ["states[t] = cell(states[t - 1])"], ["part = cell(states[t - 1])", "states = states.clone()", "states[t] = part"],
+    ),
+    (
+        "autograd/silently-modified",
+        """
+        def step(self, x):
+            loss = self.net(x).mean()
+            for w in self.net.parameters():
+                w.data.mul_(0.999)
+            loss.backward()
+            self.opt.step()
+        """,
+        ["w.data.mul_"], [],
+        ["loss.backward()", "self.opt.step()"], ["loss.backward()", "self.opt.step()"],
+    ),
+    (
+        "autograd/leaf-modified", "self.bank[index] += rate * delta\n", ["self.bank"], [],
+        ["self.bank[index] += rate * delta"], ["with torch.no_grad():", "self.bank[index] += rate * delta"],
+    ),
+    (
+        "autograd/graph-freed",
+        """
+        def fit(self, chunks):
+            memory = torch.zeros(1, 8)
+            for chunk in chunks:
+                guess, memory = self.cell(chunk, memory)
+                self.crit(guess, chunk).backward()
+        """,
+        ["self.crit(guess"], [], [], ["memory = memory.detach()"],
+    ),
+    (
+        "autograd/step-between-backwards",
+        """
+        first.backward(retain_graph=True)
+        one.step()
+        second.backward()
+        two.step()
+        """,
+        ["one.step()"], [], ["second.backward()"], ["second.backward()"],
+    ),
+    (
+        "autograd/custom-function-not-static",
+        """
+        class Round(torch.autograd.Function):
+            def forward(ctx, x):
+                return x.round()
+
+            def backward(ctx, g):
+                return g
+
+        y = Round()(x)
+        """,
+        ["y = Round"], [], ["y = Round()(x)"], ["@staticmethod", "@staticmethod", "y = Round.apply(x)"],
+    ),
+    (
+        "checkpoint/random-inside", "keep = np.random.rand() > self.drop\n", ["keep ="], [],
+        ["keep = np.random.rand() > self.drop"], ["keep = torch.rand(()).item() > self.drop"],
+    ),
+    (
+        "precision/clip-before-unscale",
+        """
+        class Loop:
+            def update(self, loss):
+                self.grad_scaler.scale(loss).backward()
+                nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+                self.grad_scaler.step(self.opt)
+                self.grad_scaler.update()
+        """,
+        ["nn.utils.clip_grad_norm_"], [], [], ["self.grad_scaler.unscale_(self.opt)"],
+    ),
+    (
+        "precision/no-grad-scaler",
+        """
+        def fit(net, data):
+            adam = torch.optim.Adam(net.parameters())
+            for x in data:
+                with torch.autocast("cpu", dtype=torch.float16):
+                    cost = net(x)
+                adam.zero_grad()
+                cost.backward()
+                adam.step()
+        """,
+        ["cost.backward()"], [], ["cost.backward()", "adam.step()"],
+        ['scaler = torch.amp.GradScaler("cpu")', "scaler.scale(cost).backward()", "scaler.step(adam)", "scaler.update()"],
+    ),
+    (
+        "precision/gradient-underflow",
+        'accelerator = Accelerator(mixed_precision="fp16")\nmodel = accelerator.prepare(model)\n', ["accelerator.prepare"], [],
+        ['accelerator = Accelerator(mixed_precision="fp16")'], ['accelerator = Accelerator(mixed_precision="bf16")'],
+    ),
+    (
+        "precision/scale-collapsed", "kind = torch.float16\nwith autocast('cuda', dtype=kind):\n    f()\n", ["with autocast"], [],
+        ["kind = torch.float16"], ["kind = torch.bfloat16"],
+    ),
+    (
+        "precision/step-without-unscale", "scaler.scale(loss).backward()\noptimizer.step()\nscaler.update()\n", ["optimizer.step"], [],
+        ["optimizer.step()"], ["scaler.step(optimizer)"],
+    ),
+    (
+        "precision/optimizer-epsilon", "self.opt = torch.optim.AdamW(self.net.half().parameters(), lr=1e-3)\n", ["AdamW"], [],
+        ["self.opt = torch.optim.AdamW(self.net.half().parameters(), lr=1e-3)"],
+        ["self.opt = torch.optim.AdamW(self.net.half().parameters(), lr=1e-3, eps=1e-4)"],
+    ),
+    (
+        "precision/norm-weights-frozen", "net = Net().to(device).bfloat16()\nfit(net)\n", ["fit(net)"], [],
+        ["net = Net().to(device).bfloat16()"], ["net = Net().to(device)"],
+    ),
+    (
+        "precision/loss-computed-in-half", "cost = self.crit(out.logits, gold)\n", ["self.crit"], [],
+        ["cost = self.crit(out.logits, gold)"], ["cost = self.crit(out.logits.float(), gold)"],
+    ),
+    (
+        "precision/autocast-around-backward",
+        """
+        with torch.autocast("cuda"):
+            loss = net(x)
+            loss.backward()
+        opt.step()
+        """,
+        ["loss.backward()"], [], ["loss.backward()"], ["loss.backward()"],
+    ),
+    (
+        "logging/nan-hidden", 'TrainingArguments("out", max_steps=9)\n', ["TrainingArguments"], [],
+        ['TrainingArguments("out", max_steps=9)'], ['TrainingArguments("out", max_steps=9, logging_nan_inf_filter=False)'],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rule", "source", "places", "evidence", "taken", "put"), STYLES, ids=[f"{i}-{row[0]}" for i, row in enumerate(STYLES)]
+)
+def test_the_line_concerned_changes_and_no_other(
+    tmp_path: Path, rule: str, source: str, places: list[str], evidence: list[str], taken: list[str], put: list[str]
+) -> None:
+    program = Program(tmp_path, source)
+    assert program.changes(rule, *places, evidence=evidence) == (taken, put)
+
+
+ADVICE = [
+    ("stall/input-ignored", "y = net(mask * x)\n"), ("stall/metric-does-not-follow-loss", "loss = ctc(p, t, n, m)\n"),
+    ("stall/uniform-predictions", "loss = ce(logits, y)\n"), ("hang/queue-nobody-feeds", "rows = self.queue.get()\n"),
+    ("nan/bad-sample", "for x in loader: pass\n"), ("nan/bad-weights", "net.load_state_dict(torch.load(p))\n"),
+    ("autograd/custom-backward-wrong", "return g * x\n"), ("data/not-shuffled", "for i in range(0, n, 8): step(x[i:i + 8])\n"),
+    ("schedule/warmup-never-ends", "group['lr'] = base * min(1, step / 1000)\n"), ("stall/learning-rate-zero", "opt = Adam(ps, lr=rate())\n"),
+    ("hang/python-lock", "lock.acquire()\n"), ("ranks/collective-missing", "dist.barrier()\n"), ("nan/log-of-zero", "loss = entropy(p)\n"),
+    ("autograd/modified-in-place", "update(h)\n"), ("stall/double-softmax", "loss = crit(net(x), y)\n"),
+    ("hang/fork-with-live-threads", "pool.map(f, xs)\n"), ("data/labels-out-of-range", "loss = ce(net(x), y)\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "source"), ADVICE)
+def test_where_no_rewrite_is_sound_there_is_advice_and_the_lines_to_look_at(tmp_path: Path, rule: str, source: str) -> None:
+    if rule == "autograd/custom-backward-wrong":
+        source = f"def backward(ctx, g):\n    {source}"
+    program = Program(tmp_path, source)
+    line = source.splitlines()[-1].strip()
+    patch = propose(program.finding(rule, line))
+    assert patch is not None
+    assert patch.kind == "advice"
+    assert patch.lines == (f"{program.path}:{len(source.splitlines())}",)
+
+
+def test_a_variable_from_outside_is_taken_away_there(tmp_path: Path) -> None:
+    program = Program(tmp_path, "import torch\nloss.backward()\n")
+    evidence = ["OMP_THREAD_LIMIT=2, and torch was told to use 8 threads"]
+    (patch,) = candidates(program.finding("hang/openmp-thread-limit", "loss.backward()", evidence=evidence))
+    assert (patch.kind, dict(patch.environment)) == ("env", {"OMP_THREAD_LIMIT": None})
+
+
+def test_every_cause_has_a_remedy_and_every_remedy_is_tested_here() -> None:
+    tested = {row[0] for row in STYLES} | {row[0] for row in ADVICE}
+    elsewhere = {
+        "stall/params-frozen", "stall/params-not-in-optimizer", "stall/accumulated-gradients-discarded", "mode/eval-during-training",
+        "hang/two-openmp-runtimes",
+    }  # fmt: skip
+    assert set(REMEDIES) - elsewhere == tested
+    assert {rule.name for rule in all_rules() if rule.kind == "cause"} <= set(REMEDIES)
+
+
+@pytest.mark.parametrize("rule", sorted(REMEDIES))
+def test_a_line_of_another_form_is_never_broken(tmp_path: Path, rule: str) -> None:
+    """Whatever the line is, what comes out is advice or a program that compiles."""
+    odd = Program(tmp_path, """
+        def f(*a, **k): return lambda q: (yield q) if a else [*a, {**k}]
+        async def g():
+            async with f() as h, f(): x: int = (y := 3)
+            return not (await h)[1:2, ...] or "%s" % x; del x
+        @f
+        class C(f(1), metaclass=type): z = 1; w = z if z else f(w=2)(*[3])
+        for i, (j, *k) in []: (i)
+        else: pass
+    """)  # fmt: skip
+    for number in range(1, 9):
+        for patch in candidates(_about(odd, rule, number)):
+            assert patch.kind in ("advice", "env") or patch.files
+
+
+def _about(program: Program, rule: str, line: int) -> object:
+    finding = program.finding(rule, "def f")
+    finding.where[0].line = line
+    finding.where[0].code = program.path.read_text().splitlines()[line - 1]
+    return finding
