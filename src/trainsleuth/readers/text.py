@@ -674,7 +674,7 @@ class TextLog:
     def _set(self, layout: Layout, line: bytes, facts: list[Fact]) -> None:
         for value in layout.values:
             if value.constant is None:
-                number = float(line[value.start : value.end])
+                number = float(line[value.start : value.end].replace(b",", b""))
                 self._add_setting(value.name, int(number) if number.is_integer() and abs(number) < 1e15 else number, facts)
 
     def _add_setting(self, name: str, value: object, facts: list[Fact]) -> None:
