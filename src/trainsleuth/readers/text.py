@@ -606,10 +606,12 @@ class TextLog:
 
     def _facts(self, run: int, part: Taken) -> list[Fact]:
         prefix = part.plan.layout.prefix
+        rising = part.steps is not None and all(map(le, part.steps, part.steps[1:]))
         facts = []
         for name, values, digits in part.values:
             fact = columns(
                 name, values, part.lines, steps=part.steps, epochs=part.epochs, times=part.times, run=run, prefix=prefix, digits=digits,
+                rising=rising,
             )  # fmt: skip
             fact["bar"] = part.plan.layout.bar and "/" not in name
             facts.append(fact)
@@ -730,6 +732,7 @@ def _in_order(facts: list[Fact]) -> Iterator[Fact]:
             whole = all(part[column] is not None for part in parts)
             flat = [item for part in parts for item in part[column]] if whole else None
             joined[column] = None if flat is None else [flat[index] for index in order]
+        joined["rising"] = False
         joined["bar"] = any(part["bar"] for part in parts)
         joined["digits"] = max((part["digits"] for part in parts if part["digits"] is not None), default=None)
         yield joined
