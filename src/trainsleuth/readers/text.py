@@ -37,6 +37,7 @@ SLOW_LINES = 2_000  # of one shape and block, when its plan does not fit
 MOST_MESSAGES = 3_000
 MOST_SETTINGS = 2_000
 MOST_PAIRWISE = 16
+LARGEST_COUNT = 10**12  # of steps or epochs
 MOST_PAUSES = 4  # told of each block
 MOST_CONTEXT_WORDS = 4
 HEADER_REACH = 4  # lines between the head of a table and its first row
@@ -411,6 +412,9 @@ class TextLog:
         epochs = None if plan.epoch is None else list(map(float, tokens[plan.epoch :: width]))
         steps = None if plan.step is None else _integers(tokens[plan.step :: width])
         totals = None if plan.total is None else _mostly_one(tokens[plan.total :: width])
+        for counts in (epochs, steps, totals):
+            if counts and not -1 <= min(counts) <= max(counts) <= LARGEST_COUNT:
+                raise ValueError("no run is that long")
         return Taken(plan, at, values, epochs, steps, totals, self._times(plan, chosen))
 
     def _times(self, plan: Plan, chosen: list[bytes]) -> list[float] | None:
