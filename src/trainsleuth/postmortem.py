@@ -71,7 +71,7 @@ def _record(chart: RecordChart, source: Source) -> SourceRecord:
 
 def _nothing(choice: Choice) -> str:
     if not choice.ignored:
-        return "there is no file in there."
+        return "there is nothing to read: this is no case folder, and it holds no file."
     shown = "; ".join(f"{path} {why}" for path, why in choice.ignored[:4])
     more = len(choice.ignored) - 4
     return f"nothing in there can be read: {shown}{f'; and {more} more' if more > 0 else ''}."

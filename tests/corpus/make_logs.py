@@ -429,6 +429,78 @@ def _(rng: random.Random) -> str:
     return lines(*[f"{{'loss': {v:.4f}, 'learning_rate': {5e-5 * (1 - i / 60):.3e}, 'epoch': {i / 20:.2f}}}" for i, v in enumerate(falling(rng, 61, 1.0, 0.2))])
 
 
+@log("healthy/detr.log")
+def _(rng: random.Random) -> str:
+    rows, losses = [], falling(rng, 6 * 10, 21.0, 6.0, 0.02)
+    for epoch in range(6):
+        for batch in range(0, 1000, 100):
+            loss = next(losses)
+            rows.append(f"Epoch: [{epoch}]  [{batch:4d}/1000]  eta: 0:08:{batch % 60:02d}  lr: 0.000100  class_error: {80 - epoch * 5:.2f}  loss: {loss:.4f} ({loss * 1.1:.4f})  loss_ce: {loss / 3:.4f} ({loss / 3:.4f})  loss_bbox: {loss / 4:.4f} ({loss / 4:.4f})  time: 0.3412  data: 0.0101  max mem: 3512")
+        rows += [f"Averaged stats: lr: 0.000100  class_error: 70.00  loss: {loss:.4f} ({loss:.4f})", f" Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = {0.05 * epoch:.3f}"]
+    return lines(*rows)
+
+
+@log("healthy/megatron.log")
+def _(rng: random.Random) -> str:
+    return lines(*[f" [{stamp(i * 12)}] iteration {i * 10:8d}/  500000 | consumed samples: {i * 5120:12d} | elapsed time per iteration (ms): {rng.uniform(1230, 1240):.1f} | learning rate: {1.5e-4 * min(1, i / 40):.6E} | global batch size:   512 | lm loss: {v:.6E} | loss scale: 65536.0 | grad norm: {rng.uniform(1, 2):.3f} | number of skipped iterations:   0 | number of nan iterations:   0 |" for i, v in enumerate(falling(rng, 100, 10.8, 4.2, 0.01), 1)])
+
+
+@log("healthy/deepspeed.log")
+def _(rng: random.Random) -> str:
+    rows = []
+    for i, v in enumerate(falling(rng, 50, 2.9, 0.6), 1):
+        rows.append(f"steps: {i * 10} loss: {v:.4f} iter time (s): 0.512 samples/sec: 62.500")
+        rows.append(f"[{stamp(i * 5)},123] [INFO] [logging.py:96:log_dist] [Rank 0] step={i * 10}, skipped=0, lr=[5e-05, 5e-05], mom=[(0.9, 0.999), (0.9, 0.999)]")
+    return lines(*rows)
+
+
+@log("healthy/torchtitan.log")
+def _(rng: random.Random) -> str:
+    return lines(*[f"[titan] {stamp(i * 3)},123 - root - INFO - \x1b[31mstep: {i:2d}  \x1b[32mloss: {v:7.4f}  \x1b[38;2;180;60;0mgrad_norm: {rng.uniform(1, 2):.4f}  \x1b[33mmemory: 12.34GiB(13.00%)  \x1b[34mtps: 3,456  \x1b[36mtflops: 12.34  \x1b[35mmfu: 12.34%\x1b[39m" for i, v in enumerate(falling(rng, 60, 12.2, 5.1, 0.01), 1)])
+
+
+@log("healthy/fastai.log")
+def _(rng: random.Random) -> str:
+    rows = [f"{e}         {v:.6f}    {v + 0.05:.6f}    {0.8 + 0.01 * e:.6f}  00:12     " for e, v in enumerate(falling(rng, 12, 0.6, 0.1))]
+    return lines("epoch     train_loss  valid_loss  accuracy  time    ", *rows)
+
+
+@log("healthy/xgboost.log")
+def _(rng: random.Random) -> str:
+    return lines(*[f"[{i}]\ttrain-logloss:{v:.5f}\tvalid-logloss:{v * 0.9 + 0.08:.5f}" for i, v in enumerate(falling(rng, 100, 0.68, 0.05, 0))])
+
+
+@log("healthy/paddle.log")
+def _(rng: random.Random) -> str:
+    losses = falling(rng, 75, 3.0, 0.4)
+    return lines(*[f"[{stamp(e * 900 + b, '%Y/%m/%d %H:%M:%S')}] ppcls INFO: [Train][Epoch {e}/120][Iter: {b}/500]lr(LinearWarmup): 0.00100000, top1: {0.1 + e * 0.2:.5f}, top5: {0.4 + e * 0.15:.5f}, CELoss: {v:.5f}, loss: {v:.5f}, batch_cost: 0.30s, reader_cost: 0.1, ips: 200.1 samples/s, eta: 1 day, 2:03:04" for e in range(1, 4) for b, v in zip(range(0, 500, 20), losses)])
+
+
+@log("healthy/espnet.log")
+def _(rng: random.Random) -> str:
+    losses = falling(rng, 40, 60.0, 8.0)
+    return lines(*[f"[host] {stamp(e * 3000 + b)},345 (trainer:737) INFO: {e}epoch:train:{b - 99}-{b}batch: iter_time=0.12, forward_time=0.2, loss_ctc={v * 1.4:.3f}, loss_att={v * 0.7:.3f}, acc={0.2 * e + b / 9000:.3f}, loss={v:.3f}, backward_time=0.3, grad_norm={rng.uniform(9, 14):.3f}, clip=100.000, loss_scale=1.0, optim_step_time=0.05, optim0_lr0={1.2e-5 * (e * 1000 + b):.3e}, train_time=1.5" for e in range(1, 5) for b, v in zip(range(100, 1001, 100), losses)])
+
+
+@log("healthy/loguru.log")
+def _(rng: random.Random) -> str:
+    return lines(*[f"{stamp(i * 5)}.123 | INFO     | __main__:train:45 - epoch {1 + i // 20}/10 step {i % 20 * 15}/300 | loss: {v:.4f} | lr: 1.0e-04 | 12.3 it/s | ETA 00:12:11" for i, v in enumerate(falling(rng, 80, 2.1, 0.5))])
+
+
+@log("healthy/pytorch_tutorial.log")
+def _(rng: random.Random) -> str:
+    rows, losses = [], falling(rng, 40, 2.3, 0.4)
+    for epoch in range(1, 5):
+        rows += [f"Epoch {epoch}", "-" * 31, *[f"loss: {v:>7f}  [{b:>5d}/60000]" for b, v in zip(range(64, 60000, 6400), losses)]]
+        rows += ["Test Error: ", f" Accuracy: {40 + 10 * epoch:.1f}%, Avg loss: {2 / epoch:>8f} "]
+    return lines(*rows)
+
+
+@log("healthy/several_ranks.log")
+def _(rng: random.Random) -> str:
+    return lines(*[f"[rank{r}]: {stamp(i * 10)} - INFO - __main__ - step {i * 10}: loss={v + rng.random() * 0.1:.4f}" for i, v in enumerate(falling(rng, 40, 2.1, 0.5)) for r in range(4)])
+
+
 # -- sick --------------------------------------------------------------------------------------------------------------------
 
 

@@ -151,7 +151,7 @@ class SourceRecord:
         series = self._series(fact["run"], fact["prefix"], fact["name"])
         self.points += len(fact["values"])
         if series is not None:
-            series.extend(fact["values"], fact["lines"], fact["steps"], fact["epochs"], fact["times"], fact["digits"])
+            series.extend(fact["values"], fact["lines"], fact["steps"], fact["epochs"], fact["times"], fact["digits"], fact["rising"])
 
     def _setting(self, fact: Fact) -> None:
         if len(self.settings) < MOST_SETTINGS:

@@ -15,7 +15,8 @@ _WIDE_TRAIN = ("学習", "訓練", "训练", "학습", "훈련")
 _WIDE_HELD_OUT = ("検証", "評価", "テスト", "验证", "测试", "评估", "검증", "평가", "테스트")
 _NOT_A_COURSE = frozenset(("best", "min", "max", "target", "threshold", "weight", "weights", "lambda", "coef", "coeff", "std", "var",
                            "ema", "avg5", "patience", "alpha", "beta", "gamma", "margin", "temperature"))  # fmt: skip
-_LOSS = frozenset(("loss", "losses", "nll", "bce", "xent", "cost", "objective", "criterion", "crossentropy", "elbo"))
+_LOSS = frozenset(("loss", "losses", "nll", "bce", "xent", "objective", "criterion", "crossentropy", "elbo"))
+_ANY_LOSS = re.compile(r"[a-z0-9]*loss(?:es)?\d*")  # celoss, logloss, loss1
 _WIDE_LOSS = ("損失", "ロス", "损失", "손실", "誤差")
 _SCORE = frozenset(("acc", "acc1", "acc5", "accuracy", "top1", "top5", "acc@1", "acc@5", "prec@1", "prec@5", "f1", "map", "map50", "map@", "iou",
                     "miou", "dice", "auc", "auroc", "precision", "recall", "bleu", "rouge", "hmean", "psnr", "ssim", "ndcg", "hit", "hits", "mrr",
@@ -61,7 +62,9 @@ def role_of(name: str) -> Role:
         return "speed"
     if words & _NOT_A_COURSE:
         return "other"
-    if words & _LOSS or {"cross", "entropy"} <= words or any(wide in name for wide in _WIDE_LOSS):
+    if words & _LOSS or words - _TRAIN - _HELD_OUT == {"cost"} or any(_ANY_LOSS.fullmatch(word) for word in words):
+        return "loss"
+    if {"cross", "entropy"} <= words or any(wide in name for wide in _WIDE_LOSS):
         return "loss"
     if words & _SCORE or any(wide in name for wide in _WIDE_SCORE) or {"h", "mean"} <= words:
         return "score"

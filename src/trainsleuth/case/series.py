@@ -95,7 +95,7 @@ class Series:
 
     def extend(
         self, values: list[float], lines: list[int], steps: list[int] | None, epochs: list[float] | None, times: list[float] | None,
-        digits: int | None,
+        digits: int | None, rising: bool = False,
     ) -> None:  # fmt: skip
         if not values:
             return
@@ -105,7 +105,8 @@ class Series:
             self.first_line = lines[0]
         self.last_line = lines[-1]
         if steps is not None:
-            self._look_at_steps(steps, epochs, lines)
+            if not rising or (self._step is not None and self._step > steps[0]):
+                self._look_at_steps(steps, epochs, lines)
             self._step = steps[-1]
         if epochs is not None:
             self._epoch = epochs[-1]

@@ -53,12 +53,13 @@ def point(
 
 def columns(
     name: str, values: list[float], lines: list[int], *, steps: list[int] | None = None, epochs: list[float] | None = None,
-    times: list[float] | None = None, run: int = 0, prefix: str = "", digits: int | None = None,
+    times: list[float] | None = None, run: int = 0, prefix: str = "", digits: int | None = None, rising: bool = False,
 ) -> Fact:  # fmt: skip
-    """Many values of one name; the lists are of one length or None. `digits` is how many decimals were printed."""
+    """Many values of one name; the lists are of one length or None. `digits` is how many decimals were printed, `rising` says that
+    the steps are known never to go back."""
     return {
         "k": "points", "name": name, "values": values, "lines": lines, "steps": steps, "epochs": epochs, "times": times, "run": run,
-        "prefix": prefix, "digits": digits,
+        "prefix": prefix, "digits": digits, "rising": rising,
     }  # fmt: skip
 
 

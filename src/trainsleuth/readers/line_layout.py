@@ -18,7 +18,7 @@ MOST_NAME_WORDS = 4
 MOST_NAME = 80
 
 _TOKEN = re.compile(
-    rb"""(?P<num>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?P<unit>%|[a-zA-Z\xc2\xb5]+(?:/[a-zA-Z]+)?|/s\b|/sec\b)?(?![\w\x80-\xff]|\.\d)
+    rb"""(?P<num>[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?P<unit>%|[a-zA-Z\xc2\xb5]+(?:/[a-zA-Z]+)?|/s\b|/sec\b)?(?![\w\x80-\xff]|\.\d)
       |(?P<word>[A-Za-z_@#\d][\w@#]*(?:[/.@-][\w@#]+)*(?:\([A-Za-z_]{1,12}\d{0,3}\))?(?:[\x80-\xff]+[A-Za-z_]*)?|[\x80-\xff][\x80-\xffA-Za-z_]*)
       |(?P<arrow>->|=>|<-)
       |(?P<punct>[:=,;|()\[\]{}/<>\t*~-])
@@ -45,6 +45,7 @@ _STEP = re.compile(
     r"iterations|it|itr|batch|batches|minibatch|batch[ _]idx|update|updates|num[ _]updates|"
     r"ステップ|ステップ数|イテレーション|反復|步|步数|迭代|批次|스텝|단계|반복|배치)(?:\((?:train|val|test)\))?"
 )
+_FILLERS = frozenset((b"the", b"and", b"with", b"a", b"an", b"is", b"was", b"of", b"at", b"its", b"now", b"equals", b"are"))
 _SOURCE_FILE = re.compile(r"\.(?:py|cc|cpp|c|cu|h)$")
 _GLOBAL = ("global_step", "num_updates", "global step", "num updates", "updates", "update", "trainer/global_step")
 _COUNTED = re.compile(
@@ -104,6 +105,8 @@ class _Seen:
     mean: bool = False
     constant: float | None = None
     before: tuple[int, int] = (0, 0)  # where the words of its name stand
+    spaced: bool = False  # a blank stands before it
+    first: bool = False  # it is the first thing in the line
 
 
 def layout_of(line: bytes) -> Layout:
@@ -184,6 +187,8 @@ def _numbers(line: bytes, layout: Layout) -> list[_Seen]:
             else:
                 name, span = _name(words, sections if depth else [])
                 seen = _Seen(name, *match.span("num"), text, unit, bracket=square > 0, before=span, mean=aside > 0)
+                seen.spaced = line[: match.start()].endswith(b" ")
+                seen.first = not line[: match.start()].strip(b" [")
                 layout.joined = layout.joined or (joined and bool(name))
                 found.append(seen)
             words, joined, slash, after_value = [], False, False, True
@@ -304,6 +309,10 @@ def _name(words: list[tuple[bytes, int, int]], sections: list[str]) -> tuple[str
     if not words:
         return "", (0, 0)
     chosen = words[-MOST_NAME_WORDS:]
+    while len(chosen) > 1 and chosen[-1][0].lower() in _FILLERS:
+        chosen = chosen[:-1]
+    while len(chosen) > 1 and chosen[0][0].lower() in _FILLERS:
+        chosen = chosen[1:]
     text = " ".join(word.decode("utf-8", "replace") for word, _, _ in chosen)
     if sections and sections[0]:
         text = f"{sections[0]}/{text}"
@@ -326,10 +335,13 @@ def _whole(text: bytes) -> bool:
 def _sort_out(numbers: list[_Seen], layout: Layout) -> None:
     """Give each number its part: epoch, step, value or nothing."""
     counters: list[_Seen] = []
+    named_epoch = any(axis_of(seen.name) == "epoch" for seen in numbers if seen.name)
     for seen in numbers:
         axis = axis_of(seen.name) if seen.name else ""
+        if not axis and seen.unit and _whole(seen.text):
+            axis = axis_of(seen.unit.decode("utf-8", "replace"))  # 3epoch, 100batch
         alone = seen.total is None and _whole(seen.text) and not seen.unit
-        split_only = alone and seen.name.lower() in TRAIN + HELD_OUT
+        split_only = alone and not named_epoch and seen.spaced and seen.name.lower() in TRAIN + HELD_OUT
         in_brackets = seen.bracket and _whole(seen.text) and (seen.total is not None or not (seen.name or seen.unit))
         if axis or split_only or in_brackets:
             layout.prefix = layout.prefix or split_of(seen.name)
@@ -368,6 +380,6 @@ def _take_counters(counters: list[_Seen], layout: Layout) -> None:
         first = counters.pop(0)
         layout.epoch = Number("epoch", first.start, first.end)
         layout.epochs = Number("epochs", *first.total) if first.total else None
-    if counters and layout.step is None and (counters[0].total is not None or layout.epoch is not None):
+    if counters and layout.step is None and (counters[0].total is not None or layout.epoch is not None or counters[0].first):
         layout.step = Number("step", counters[0].start, counters[0].end)
         layout.total = Number("total", *counters[0].total) if counters[0].total else None

@@ -37,6 +37,7 @@ SLOW_LINES = 2_000  # of one shape and block, when its plan does not fit
 MOST_MESSAGES = 3_000
 MOST_SETTINGS = 2_000
 MOST_PAIRWISE = 16
+LARGEST_COUNT = 10**12  # of steps or epochs
 MOST_PAUSES = 4  # told of each block
 MOST_CONTEXT_WORDS = 4
 HEADER_REACH = 4  # lines between the head of a table and its first row
@@ -411,6 +412,9 @@ class TextLog:
         epochs = None if plan.epoch is None else list(map(float, tokens[plan.epoch :: width]))
         steps = None if plan.step is None else _integers(tokens[plan.step :: width])
         totals = None if plan.total is None else _mostly_one(tokens[plan.total :: width])
+        for counts in (epochs, steps, totals):
+            if counts and not -1 <= min(counts) <= max(counts) <= LARGEST_COUNT:
+                raise ValueError("no run is that long")
         return Taken(plan, at, values, epochs, steps, totals, self._times(plan, chosen))
 
     def _times(self, plan: Plan, chosen: list[bytes]) -> list[float] | None:
@@ -606,10 +610,12 @@ class TextLog:
 
     def _facts(self, run: int, part: Taken) -> list[Fact]:
         prefix = part.plan.layout.prefix
+        rising = part.steps is not None and all(map(le, part.steps, part.steps[1:]))
         facts = []
         for name, values, digits in part.values:
             fact = columns(
                 name, values, part.lines, steps=part.steps, epochs=part.epochs, times=part.times, run=run, prefix=prefix, digits=digits,
+                rising=rising,
             )  # fmt: skip
             fact["bar"] = part.plan.layout.bar and "/" not in name
             facts.append(fact)
@@ -674,7 +680,7 @@ class TextLog:
     def _set(self, layout: Layout, line: bytes, facts: list[Fact]) -> None:
         for value in layout.values:
             if value.constant is None:
-                number = float(line[value.start : value.end])
+                number = float(line[value.start : value.end].replace(b",", b""))
                 self._add_setting(value.name, int(number) if number.is_integer() and abs(number) < 1e15 else number, facts)
 
     def _add_setting(self, name: str, value: object, facts: list[Fact]) -> None:
@@ -730,6 +736,7 @@ def _in_order(facts: list[Fact]) -> Iterator[Fact]:
             whole = all(part[column] is not None for part in parts)
             flat = [item for part in parts for item in part[column]] if whole else None
             joined[column] = None if flat is None else [flat[index] for index in order]
+        joined["rising"] = False
         joined["bar"] = any(part["bar"] for part in parts)
         joined["digits"] = max((part["digits"] for part in parts if part["digits"] is not None), default=None)
         yield joined

@@ -132,7 +132,7 @@ def show_summary(console: Console, report: dict[str, Any], cwd: Path) -> None:
     style = {"healthy": "bold green", "sick": "bold red", "unsure": "bold yellow"}[report["verdict"]]
     line = Text("trainsleuth  ", style="bold")
     line.append(report["verdict"], style=style)
-    line.append(f"   {_counted(loud, findings)}   case {report['case']}")
+    line.append(f"   {_counted(loud, findings)}   {'in' if report.get('sources') else 'case'} {report['case']}")
     console.print(line, soft_wrap=True)
     if report["verdict"] == "unsure":
         _wrapped(console, report["why_unsure"], "    ", max(60, min(console.width, 120)))
