@@ -8,7 +8,7 @@ from importlib import import_module
 from trainsleuth.rules.kinds import Rule
 
 MODULES = (
-    "crash.exception", "nan.loss_not_finite",
+    "crash.exception", "crash.known", "nan.loss_not_finite",
     "hang.backward", "hang.standstill", "ranks.unused_parameters", "ranks.uneven_batches", "ranks.collective_mismatch",
     "ranks.collective_missing", "hang.openmp_thread_limit", "hang.openmp_after_fork",
     "hang.gil_held_by_native_code", "hang.fork_with_live_threads", "hang.dataloader_worker", "hang.python_lock", "hang.queue_nobody_feeds",
