@@ -297,7 +297,8 @@ def _row(value: bytes, code: str) -> list[float]:
 
 
 def _varints(value: bytes) -> list[int]:
-    found, at = [], 0
+    found: list[int] = []
+    at = 0
     while at < len(value) and len(found) < 3:
         one, at = varint(value, at)
         found.append(one)

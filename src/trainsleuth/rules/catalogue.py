@@ -24,6 +24,7 @@ MODULES = (
     "schedule.warmup_never_ends", "schedule.decays_to_zero_early", "schedule.step_order", "schedule.reset_on_resume",
     "stall.params_frozen", "stall.inputs_and_targets_misaligned",
     "ranks.diverged_weights", "ranks.same_data_on_every_rank", "ranks.straggler",
+    "logging.points_dropped", "logging.step_not_increasing", "logging.nan_hidden", "logging.two_writers",
 )  # fmt: skip
 
 

@@ -35,7 +35,8 @@ def _known(fault: str, pattern: str, title: str, cause: str, cure: Sequence[str]
 KNOWN: tuple[Known, ...] = (
     _known(
         "autograd/modified-in-place",
-        r"modified by an inplace operation: \[(?P<tensor>[^\]]*\]?)\](?:, which is output \d+ of (?P<saver>\w+))?.*?version (?P<now>\d+); expected version (?P<saved>\d+)",
+        r"modified by an inplace operation: \[(?P<tensor>[^\]]*\]?)\](?:, which is output \d+ of "
+        r"(?P<saver>\w+))?.*?version (?P<now>\d+); expected version (?P<saved>\d+)",
         "a tensor that backward needs was changed in place after {saver} had saved it",
         "an in-place operation (+=, relu_, x[mask] = …, an optimizer step) changed the saved tensor {steps} between forward and backward",
         ["Replace the in-place operation by one that makes a new tensor (y = y + 1), or move it before the operation that saves."],
@@ -51,7 +52,9 @@ KNOWN: tuple[Known, ...] = (
         "print the grad_fn of what is carried over from the last step: it must be None", note="the second backward",
     ),
     _known(
-        "autograd/leaf-modified", r"leaf Variable that requires grad (?:is being used in|has been moved into).*in-?place|view of a leaf Variable that requires grad is being used in an in-place",
+        "autograd/leaf-modified",
+        r"leaf Variable that requires grad (?:is being used in|has been moved into).*in-?place|"
+        r"view of a leaf Variable that requires grad is being used in an in-place",
         "a parameter was changed in place while gradients are recorded",
         "the parameter is written directly (initialisation, clamping, an update by hand) outside torch.no_grad()",
         ["Put the change into `with torch.no_grad():`, or use torch.nn.init."],
@@ -80,9 +83,12 @@ KNOWN: tuple[Known, ...] = (
         "print(labels.min(), labels.max(), logits.shape) before the loss, or run one batch on the CPU",
     ),
     _known(
-        "data/index-out-of-range", r"(?:Indexing\.cu|IndexKernel|indexSelect|ScatterGather)[^\n]*Assertion|index out of range in self|srcIndex < srcSelectDimSize",
+        "data/index-out-of-range",
+        r"(?:Indexing\.cu|IndexKernel|indexSelect|ScatterGather)[^\n]*Assertion|index out of range in self|"
+        r"srcIndex < srcSelectDimSize",
         "an index is larger than the table it looks into",
-        "a token, a position or a category is not below the size of the embedding (a tokenizer with added tokens, a sequence longer than the positions)",
+        "a token, a position or a category is not below the size of the embedding (a tokenizer with added tokens, "
+        "a sequence longer than the positions)",
         ["After adding tokens: model.resize_token_embeddings(len(tokenizer)). Else cut the sequences, or enlarge the embedding."],
         "print(ids.max(), embedding.num_embeddings) before the call, or run one batch on the CPU",
     ),
@@ -102,14 +108,18 @@ KNOWN: tuple[Known, ...] = (
         "whether torch.cuda.memory_allocated() grows from step to step: if so something is kept, else the batch is too large",
     ),
     _known(
-        "memory/out-of-memory", r"DefaultCPUAllocator: (?:can't|not enough memory)|(?:Detected \d+ oom[_-]kill|Out of memory: Killed process)|Unable to allocate [\d.]+ [KMGT]iB",
+        "memory/out-of-memory",
+        r"DefaultCPUAllocator: (?:can't|not enough memory)|(?:Detected \d+ oom[_-]kill|"
+        r"Out of memory: Killed process)|Unable to allocate [\d.]+ [KMGT]iB",
         "the machine's memory is full",
         "the data, the copies of it in each DataLoader worker, or a list that grows need more than is there",
         ["Use fewer workers, load data lazily or memory-mapped, and keep no tensors in lists."],
         "watch the memory of each process over some epochs: a constant one is too large, a growing one leaks",
     ),
     _known(
-        "data/shared-memory", r"bus error|Bus error|insufficient shared memory|out of shared memory|unable to (?:open|allocate) shared memory|No space left on device.*shm",
+        "data/shared-memory",
+        r"bus error|Bus error|insufficient shared memory|out of shared memory|unable to (?:open|"
+        r"allocate) shared memory|No space left on device.*shm",
         "a DataLoader worker died because shared memory is full",
         "workers hand batches over through /dev/shm, which is 64 MB in a container by default",
         ["docker run --shm-size=8g (or --ipc=host), in Kubernetes an emptyDir of medium Memory on /dev/shm.",
@@ -124,7 +134,9 @@ KNOWN: tuple[Known, ...] = (
         "num_workers=0; and `dmesg | grep -i oom` for a worker that was killed", note="the loop over the loader",
     ),
     _known(
-        "data/batch-of-unequal-samples", r"stack expects each tensor to be equal size, but got (?P<one>\[[^\]]*\]) at entry \d+ and (?P<other>\[[^\]]*\])",
+        "data/batch-of-unequal-samples",
+        r"stack expects each tensor to be equal size, but got (?P<one>\[[^\]]*\]) at entry \d+ and "
+        r"(?P<other>\[[^\]]*\])",
         "samples of one batch have different shapes: {one} and {other}",
         "the dataset gives samples as they are, and the default collate function can only stack equal ones",
         ["Resize or crop in the dataset, or pad in a collate_fn."],
@@ -138,14 +150,19 @@ KNOWN: tuple[Known, ...] = (
         "print(x.shape) before the layer", certain=True,
     ),
     _known(
-        "crash/shape-mismatch", r"(?:Given groups=\d+, weight of size (?P<weight>\[[^\]]*\]), expected input(?P<input>\[[^\]]*\]) to have (?P<needs>\d+) channels, but got (?P<has>\d+))",
+        "crash/shape-mismatch",
+        r"(?:Given groups=\d+, weight of size (?P<weight>\[[^\]]*\]), expected input(?P<input>\[[^\]]*\]) to have "
+        r"(?P<needs>\d+) channels, but got (?P<has>\d+))",
         "a convolution expects {needs} channels and is given {has}",
         "grey images where colour is expected (or the reverse), or channels in the last place instead of the second",
         ["Convert the images, or give the layer {has} input channels; NHWC data needs permute(0, 3, 1, 2)."],
         "print(x.shape) before the layer", certain=True,
     ),
     _known(
-        "crash/target-size", r"Target size \(torch\.Size\((?P<target>\[[^\]]*\])\)\) must be the same as input size \(torch\.Size\((?P<input>\[[^\]]*\])\)\)|Using a target size \(torch\.Size\((?P<t2>\[[^\]]*\])\)\) that is different to the input size",
+        "crash/target-size",
+        r"Target size \(torch\.Size\((?P<target>\[[^\]]*\])\)\) must be the same as input size "
+        r"\(torch\.Size\((?P<input>\[[^\]]*\])\)\)|"
+        r"Using a target size \(torch\.Size\((?P<t2>\[[^\]]*\])\)\) that is different to the input size",
         "the loss is given an output and a target of different shapes",
         "one of the two has a dimension of size 1 too much or too few",
         ["output.squeeze(1) or target.unsqueeze(1); and target.float() for BCE."],
@@ -159,14 +176,19 @@ KNOWN: tuple[Known, ...] = (
         "print(logits.shape, labels.shape) before the loss", certain=True,
     ),
     _known(
-        "crash/shape-mismatch", r"size of tensor a \((?P<one>\d+)\) must match the size of tensor b \((?P<other>\d+)\) at non-singleton dimension (?P<axis>\d+)",
+        "crash/shape-mismatch",
+        r"size of tensor a \((?P<one>\d+)\) must match the size of tensor b \((?P<other>\d+)\) at non-singleton "
+        r"dimension (?P<axis>\d+)",
         "two tensors do not fit together: {one} against {other} in dimension {axis}",
         "a shape is not what this line expects (a skip connection after a stride, sequences of different length, a mask of another length)",
         ["Print both shapes above this line and bring them together."],
         "print(a.shape, b.shape) before the line", certain=True,
     ),
     _known(
-        "precision/dtype-mismatch", r"(?:mat1 and mat2 must have the same dtype, but got (?P<one>\w+) and (?P<other>\w+)|expected (?:m1 and m2 to have the same dtype|scalar type (?P<e>\w+) but found (?P<f>\w+))|Input type \((?P<i>[^)]*)\) and (?:weight|bias) type \((?P<w>[^)]*)\) should be the same)",
+        "precision/dtype-mismatch",
+        r"(?:mat1 and mat2 must have the same dtype, but got (?P<one>\w+) and (?P<other>\w+)|"
+        r"expected (?:m1 and m2 to have the same dtype|scalar type (?P<e>\w+) but found (?P<f>\w+))|"
+        r"Input type \((?P<i>[^)]*)\) and (?:weight|bias) type \((?P<w>[^)]*)\) should be the same)",
         "an input and the weights have different number types or devices",
         "the model was put to half precision (or on the GPU) and the input was not, or a part of the model runs outside autocast",
         ["Use torch.autocast instead of model.half(); or convert the input: x.to(dtype=weight.dtype, device=weight.device)."],
@@ -180,7 +202,9 @@ KNOWN: tuple[Known, ...] = (
         "print the .device of each argument on this line", certain=True,
     ),
     _known(
-        "crash/loss-of-integers", r"expected scalar type (?:Long|Float) but found|\"\w+\" not implemented for '(?P<type>\w+)'|Found dtype (?P<found>\w+) but expected (?P<expected>\w+)",
+        "crash/loss-of-integers",
+        r"expected scalar type (?:Long|Float) but found|\"\w+\" not implemented for '(?P<type>\w+)'|"
+        r"Found dtype (?P<found>\w+) but expected (?P<expected>\w+)",
         "an operation is given numbers of a type that it does not take",
         "labels of a class loss must be int64, those of BCE and MSE floating point; some operations do not exist for 16-bit numbers on the CPU",
         ["labels.long() for cross_entropy, target.float() for BCE and MSE."],
@@ -201,7 +225,9 @@ KNOWN: tuple[Known, ...] = (
         "TORCH_DISTRIBUTED_DEBUG=DETAIL names what each rank called",
     ),
     _known(
-        "ranks/collective-timeout", r"(?:OpType=(?P<op>\w+).*?ran for (?P<ms>\d+) milliseconds|collective operation timeout|Timed out waiting (?P<gloo>\d+)ms for (?:recv|send) operation|wait timeout after \d+ms|Socket Timeout)",
+        "ranks/collective-timeout",
+        r"(?:OpType=(?P<op>\w+).*?ran for (?P<ms>\d+) milliseconds|collective operation timeout|"
+        r"Timed out waiting (?P<gloo>\d+)ms for (?:recv|send) operation|wait timeout after \d+ms|Socket Timeout)",
         "a collective was never joined by all ranks{op_words}",
         "another rank crashed, is still busy (long validation, checkpoint, download on rank 0), or made another collective instead",
         ["Look at the rank that says nothing about the timeout: what it did last is the cause.",
@@ -210,7 +236,9 @@ KNOWN: tuple[Known, ...] = (
         note="where this rank waited",
     ),
     _known(
-        "ranks/other-rank-died", r"ncclRemoteError|remote process exited|Connection (?:closed|reset) by (?:peer|remote)|Broken pipe|ChildFailedError|failed \(exitcode",
+        "ranks/other-rank-died",
+        r"ncclRemoteError|remote process exited|Connection (?:closed|reset) by (?:peer|remote)|Broken pipe|"
+        r"ChildFailedError|failed \(exitcode",
         "another rank ended first, and this one only noticed",
         "the cause is in the output of the rank that ended first",
         ["Read the traceback of the other rank; torchrun names it under `Root Cause (first observed failure)`."],
@@ -224,7 +252,10 @@ KNOWN: tuple[Known, ...] = (
         "compare list(checkpoint)[:5] with list(model.state_dict())[:5]", certain=True,
     ),
     _known(
-        "checkpoint/sizes-do-not-fit", r"Error\(s\) in loading state_dict for (?P<model>\w+):.*?size mismatch for (?P<name>[\w.]+): copying a param with shape torch\.Size\((?P<saved>\[[^\]]*\])\) from checkpoint, the shape in current model is torch\.Size\((?P<now>\[[^\]]*\])\)",
+        "checkpoint/sizes-do-not-fit",
+        r"Error\(s\) in loading state_dict for (?P<model>\w+):.*?size mismatch for (?P<name>[\w.]+): copying a "
+        r"param with shape torch\.Size\((?P<saved>\[[^\]]*\])\) from checkpoint, the shape in current model is "
+        r"torch\.Size\((?P<now>\[[^\]]*\])\)",
         "{name} is {saved} in the checkpoint and {now} in the model",
         "the model was built with other settings than the one that was saved (classes, width, vocabulary)",
         ["Build the model with the settings of the checkpoint; to replace a head, drop its entries and load with strict=False."],
@@ -238,7 +269,9 @@ KNOWN: tuple[Known, ...] = (
         "whether you trust the file: weights_only=False runs whatever it says", certain=True,
     ),
     _known(
-        "data/not-picklable", r"Can't (?:pickle|get) (?:local )?(?:object|attribute)? ?'?(?P<thing>[^'\n]+)'?|cannot pickle '(?P<kind>[^']+)' object|Can't pickle <function (?P<lambda><lambda>)",
+        "data/not-picklable",
+        r"Can't (?:pickle|get) (?:local )?(?:object|attribute)? ?'?(?P<thing>[^'\n]+)'?|"
+        r"cannot pickle '(?P<kind>[^']+)' object|Can't pickle <function (?P<lambda><lambda>)",
         "a DataLoader worker or a spawned process cannot be given {what}",
         "where processes are spawned (Windows, macOS, Python 3.14, or by choice), all they are given is pickled: lambdas, local functions, "
         "open files and locks cannot be",
