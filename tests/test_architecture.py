@@ -16,7 +16,7 @@ from trainsleuth.rules.kinds import Rule
 ROOT = Path(__file__).resolve().parent.parent
 INSIDE = ROOT / "src" / "_trainsleuth_inside"
 PACKAGE = ROOT / "src" / "trainsleuth"
-ORDER = ("_trainsleuth_inside", "case", "rules", "trials", "remedies", "report", "supervise", "demonstrate", "cli")
+ORDER = ("_trainsleuth_inside", "stepping", "readers", "case", "rules", "trials", "remedies", "report", "supervise", "demonstrate", "cli")
 HEADINGS = ("What it detects", "Why it matters", "How it is confirmed", "How to cure it", "When it is wrong")
 SYMPTOMS = (
     "stall/flat-loss",
