@@ -16,6 +16,7 @@ from typing import cast
 from trainsleuth.readers.kinds import Reader
 
 READERS: tuple[str, ...] = ("csv_table", "text")  # asked in this order; the first that recognises a file reads it
+STANDARD_INPUT = "standard input"
 HEAD = 65_536
 MOST_FILES = 2_000
 NEVER_ENTERED = (".git", "__pycache__", "node_modules", ".venv", "site-packages", ".trainsleuth")
@@ -64,7 +65,7 @@ def choose(paths: Sequence[str], readers: Sequence[str] = READERS) -> Choice:
 def _files(text: str, choice: Choice) -> Iterator[tuple[Path, str, bool]]:
     """Each file with its label, and whether the user named it himself."""
     if text == "-":
-        yield _standard_input(), "standard input", True
+        yield _standard_input(), STANDARD_INPUT, True
         return
     path = Path(text)
     if path.is_dir():

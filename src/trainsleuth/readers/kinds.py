@@ -15,13 +15,13 @@ point     name, value, step, epoch, t, at, run, prefix    one number: `value` ma
                                                           is "train", "val", … where the layout says so; step, epoch, t may be None
 points    the same with lists                             many of one name at once: values, steps, epochs, times, lines; see `columns`
 setting   name, value                                     a dotted name and a plain value
-message   text, at, count, last, numbers                  a line that says something in words: how often (with other digits), first and
-                                                          last line, and the numbers of the first and the last occurrence
-stamp     t, at, run                                      a time that the log itself gives, where nothing else is said there
+message   text, at, count, last_text, last                a line that says something in words: how often (with other digits), its first and
+                                                          its last text and line
+pauses    count, first, last, usual, longest, lines       times that a log gives: how many, from when to when, and between two of them
+                                                          usually and at most ([seconds, line before, line after])
 crash     kind, message, frames, rank                     as the probe of that name writes it: frames are [file, line, function]
 stack     process, threads                                threads are {"name", "frames"}
 dropped   name, step, why, at                             a point that a logger is known to have lost
-quote     at, text                                        the text of a line that findings may want to show
 skipped   what, count, at                                 what was not understood
 """
 

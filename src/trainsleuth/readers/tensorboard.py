@@ -25,6 +25,7 @@ LARGEST_KEPT = 16 << 20  # a record beyond this holds images or a graph, and is 
 CHECKED = 4096  # bytes; a larger record holds no lone scalar, and its sum would take longer than its reading
 HEADER = 12
 MOST_SHAPES = 4096
+MOST_NAMES = 500
 _MAYBE_HEADER = re.compile(rb"\0{5}[^\0](?=...)", re.DOTALL)  # the upper bytes of a sensible length, and a sum
 _HEAD = struct.Struct("<QI")
 _SUM = struct.Struct("<I")
@@ -58,7 +59,11 @@ def read(path: Path) -> Iterator[Fact]:
     yield {"k": "source", "format": NAME, "path": str(path)}
     try:
         with path.open("rb") as file:
-            yield from _Events(file).facts()
+            events = _Events(file)
+            yield from events.facts()
+            if events.span is not None:
+                names = sorted(events.names)[:MOST_NAMES]
+                yield {"k": "writer", "path": path.name, "first": events.span[0], "last": events.span[1], "names": names}
     except OSError as problem:
         yield skipped(f"cannot be read: {problem.strerror}", 1, 0)
 
@@ -71,6 +76,8 @@ class _Events:
         self._headers: dict[bytes, int] = {}  # headers whose sum was checked: the length they give
         self._names: dict[bytes, str] = {}  # the bytes of a summary with one scalar, but for its value
         self._columns: dict[str, tuple[list[float], list[int], list[int], list[float]]] = {}
+        self.names: set[str] = set()
+        self.span: tuple[float, float] | None = None  # when the first and the last scalar was written
         self._records = 0
         self._run = 0
         self._skipped: dict[str, list[int]] = {}  # what: how many, the first
@@ -93,6 +100,9 @@ class _Events:
     def _gathered(self) -> Iterator[Fact]:
         """The scalars since the last time, by their names."""
         for name, (values, lines, steps, times) in self._columns.items():
+            self.names.add(name)
+            first, last = min(times), max(times)
+            self.span = (first, last) if self.span is None else (min(first, self.span[0]), max(last, self.span[1]))
             yield columns(name, values, lines, steps=steps, times=times, run=self._run)
         self._columns.clear()
 

@@ -48,6 +48,7 @@ def _finding(finding: Finding, cwd: Path) -> dict[str, Any]:
             for c in finding.causes
         ],
         "remedies": [{"kind": r.kind, "summary": r.summary, "diff": r.diff, "verified": r.verified} for r in finding.remedies],
+        "settle": finding.settle,
     }  # fmt: skip
 
 
@@ -70,5 +71,5 @@ def finding_from_json(row: dict[str, Any]) -> Finding:
         causes=[Cause(c.get("rule", row["rule"]), c["statement"], c["status"], list(c.get("trials", [])), list(c.get("settled_by", [])))
                 for c in row.get("causes", [])],
         remedies=[Remedy(r["kind"], r["summary"], r.get("diff", ""), bool(r.get("verified"))) for r in row.get("remedies", [])],
-        certain=bool(row.get("certain", True)),
+        certain=bool(row.get("certain", True)), settle=str(row.get("settle", "")),
     )  # fmt: skip

@@ -47,7 +47,7 @@ def _front_matter(case: Case, report: Row) -> list[str]:
 def _title(case: Case, report: Row) -> str:
     if report["findings"]:
         return _upper(report["findings"][0]["title"])
-    return {"healthy": "No fault was found", "unsure": "It could not be judged"}.get(report["verdict"], report["verdict"])
+    return {"healthy": "No fault was found", "unsure": "It could not be judged"}.get(str(report["verdict"]), str(report["verdict"]))
 
 
 def _date(case: Case) -> str:

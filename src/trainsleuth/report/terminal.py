@@ -51,8 +51,10 @@ def show_finding(
         _labelled(console, "symptom" if index == 0 else "", line, width)
     for index, line in enumerate(_proof_lines(trials or [])):
         _labelled(console, "proof" if index == 0 else "", line, width)
+    if finding.settle:
+        _labelled(console, "settle", finding.settle, width)
     for cause in finding.causes:
-        if cause.status == "suspected":
+        if cause.status == "suspected" and not finding.settle:
             _labelled(console, "settle", _how_to_settle(finding, cause.settled_by, case_name), width)
     for index, remedy in enumerate(finding.remedies):
         text = remedy.summary + ("   (verified)" if remedy.verified else "")
@@ -125,8 +127,24 @@ def show_summary(console: Console, report: dict[str, Any], cwd: Path) -> None:
     for finding in findings:
         own = [trial for trial in report["trials"] if trial.get("finding") == finding.id]
         show_finding(console, finding, cwd, report["case"], own)
+    _show_sources(console, report)
     for row in report.get("probes_off", []):
         _wrapped(console, f"probe off: {row['probe']} ({row['why']})", "    ", max(60, min(console.width, 120)), "yellow")
+
+
+def _show_sources(console: Console, report: dict[str, Any]) -> None:
+    """What was read, what was not understood in it, and what was left out."""
+    width = max(60, min(console.width, 120))
+    for row in report.get("sources", [])[:12]:
+        runs = f", {row['runs']} runs" if row["runs"] > 1 else ""
+        _labelled(console, "read", f"{row['path']}: {row['format']}, {row['points']:,} values of {row['names']} names{runs}", width)
+        for skip in row["skipped"][:4]:
+            _labelled(console, "", f"not understood: {skip['what']} ({skip['count']:,}, the first at {skip['at']:,})", width)
+    ignored = report.get("ignored", [])
+    for row in ignored[:6]:
+        _labelled(console, "ignored", f"{row['path']}: {row['why']}", width)
+    if len(ignored) > 6:
+        _labelled(console, "", f"and {len(ignored) - 6} more", width)
 
 
 def _counted(loud: list[Finding], findings: list[Finding]) -> str:

@@ -6,14 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from trainsleuth.case.chart import Place, ProcessChart
+from trainsleuth.case.record_chart import RecordChart
 from trainsleuth.case.run_chart import RunChart
-from trainsleuth.rules.catalogue import all_rules
+from trainsleuth.rules.catalogue import all_rules, record_rules
 from trainsleuth.rules.kinds import ORDER, Abstention, Cause, Finding, Missing, Remedy, Rule, Seen, Spot, Verdict, Where
 from trainsleuth.rules.locate import closer, code_at
 
 DecidedVerdict = Literal["healthy", "sick", "unsure"]
 
 MOST_JUDGED = 32
+ENOUGH_OF_A_LOSS = 10
 
 
 @dataclass
@@ -92,7 +94,34 @@ def judge_run(run: RunChart) -> tuple[list[Finding], list[Abstention]]:
 
 
 def judge_process(chart: ProcessChart) -> tuple[list[Finding], list[Abstention]]:
-    return _judge([rule for rule in all_rules() if not rule.of_run], chart, chart.process.get("rank"))
+    return _judge([rule for rule in all_rules() if not rule.of_run and not rule.of_record], chart, chart.process.get("rank"))
+
+
+def diagnose_records(chart: RecordChart) -> Diagnosis:
+    """All findings of what runs left behind, best first."""
+    findings, missing = _judge([rule for rule in record_rules() if rule.of_all], chart, None)
+    abstained = {abstention.rule: abstention for abstention in missing}
+    for source in chart.sources.values():
+        found, missing = _judge([rule for rule in record_rules() if not rule.of_all], source, None)
+        findings += found
+        for abstention in missing:
+            abstained.setdefault(abstention.rule, abstention)
+    findings.sort(key=_reading_order)
+    for index, finding in enumerate(findings, 1):
+        finding.id = f"F{index}"
+    named = {finding.rule for finding in findings}
+    why = _too_thin(chart)
+    verdict: DecidedVerdict = "sick" if any(f.severity != "note" for f in findings) else "unsure" if why else "healthy"
+    return Diagnosis(verdict, findings, [a for a in abstained.values() if a.rule not in named], why)
+
+
+def _too_thin(chart: RecordChart) -> str:
+    """Why silence means little here, or nothing."""
+    if not chart.points:
+        return "no number with a name was found, so there was nothing to judge"
+    if not any((loss := run.main_loss() or run.held_out_loss()) and loss.values >= ENOUGH_OF_A_LOSS for run in chart.runs()):
+        return f"there is no loss with {ENOUGH_OF_A_LOSS} values, so little could be judged"
+    return ""
 
 
 def _judge(rules: list[Rule], chart: Any, rank: int | None) -> tuple[list[Finding], list[Abstention]]:
@@ -145,7 +174,7 @@ def _finding(rank: int | None, rule: Rule, seen: Seen, symptoms: dict[str, tuple
         rank=seen.rank if seen.rank is not None else rank, about_standstill=rule.of_run,
         symptoms=explained, symptom_texts=[symptoms[name][1].title for name in explained],
         where=_places(seen), evidence=list(seen.evidence), certain=seen.certain, structural=rule.structural,
-        remedies=[Remedy("advice", text) for text in seen.advice],
+        remedies=[Remedy("advice", text) for text in seen.advice], settle=seen.settle,
     )  # fmt: skip
     if rule.kind == "cause" or seen.statement:
         finding.causes = [Cause(rule.name, statement, "suspected", settled_by=list(rule.settled_by))]
@@ -161,5 +190,5 @@ def _places(seen: Seen) -> list[Where]:
     lines: dict[tuple[str, int], Where] = {}
     for spot in spots:
         at: Place = spot.at
-        lines.setdefault((at.file, at.line), Where(at.file, at.line, code_at(at), spot.note))
+        lines.setdefault((at.file, at.line), Where(at.file, at.line, code_at(at) if spot.code is None else spot.code, spot.note))
     return list(lines.values())

@@ -34,5 +34,13 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(import_module(f"trainsleuth.rules.{name}").rule for name in MODULES)
 
 
+@cache
+def record_rules() -> tuple[Rule, ...]:
+    """The rules on what a run left behind: rules of their own, and the record forms of rules that also judge live."""
+    modules = [import_module(f"trainsleuth.rules.{name}") for name in MODULES]
+    found = [getattr(module, "record", None) or module.rule for module in modules]
+    return tuple(rule for rule in found if rule.of_record)
+
+
 def rule_named(name: str) -> Rule | None:
     return next((rule for rule in all_rules() if rule.name == name), None)

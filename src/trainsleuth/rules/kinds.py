@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from trainsleuth.case.chart import Place, ProcessChart
+from trainsleuth.case.record_chart import RecordChart, SourceRecord
 from trainsleuth.case.run_chart import RunChart
 
 Severity = Literal["critical", "warning", "note"]
@@ -21,6 +22,7 @@ class Spot:
 
     at: Place
     note: str = ""
+    code: str | None = None  # the line itself, where it is not to be read from the source
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Seen:
     certain: bool = True  # False: watching alone cannot settle it
     rank: int | None = None
     look_for: str = ""  # what to look for in the source near the places, to name the line more closely
+    settle: str = ""  # what would settle it, where these facts cannot
 
 
 @dataclass(frozen=True)
@@ -49,13 +52,15 @@ class Missing:
 Verdict = Seen | Missing | None
 Judge = Callable[[ProcessChart], Verdict]
 RunJudge = Callable[[RunChart], Verdict]
+RecordJudge = Callable[[SourceRecord], Verdict]
+RecordsJudge = Callable[[RecordChart], Verdict]
 
 
 @dataclass(frozen=True)
 class Rule:
     name: str
     kind: Literal["symptom", "cause"]
-    judge: Judge | RunJudge
+    judge: Judge | RunJudge | RecordJudge | RecordsJudge
     page: str
     structural: bool
     of_run: bool  # judges the whole run, all its processes, instead of one process
@@ -63,6 +68,8 @@ class Rule:
     settled_by: tuple[str, ...] = ()
     masks: tuple[str, ...] = ()  # causes that say nothing new once this one holds
     last_resort: bool = False  # only heard when no other cause explains the symptom
+    of_record: bool = False  # judges what a run left behind
+    of_all: bool = False  # … all sources together
 
 
 def symptom_rule(name: str, *, structural: bool = False) -> Callable[[Judge], Rule]:
@@ -94,7 +101,30 @@ def cause_rule(
     return make
 
 
-def _page(judge: Judge | RunJudge) -> str:
+def record_rule(
+    name: str, kind: Literal["symptom", "cause"] = "symptom", *, explains: tuple[str, ...] = (), masks: tuple[str, ...] = (),
+    structural: bool = False,
+) -> Callable[[RecordJudge], Rule]:  # fmt: skip
+    """A rule on thin evidence: one source that a run left behind. Where a live rule has the same name, both share its page."""
+
+    def make(judge: RecordJudge) -> Rule:
+        return Rule(name, kind, judge, _page(judge), structural, False, explains, (), masks, of_record=True)
+
+    return make
+
+
+def records_rule(
+    name: str, kind: Literal["symptom", "cause"] = "cause", *, explains: tuple[str, ...] = ()
+) -> Callable[[RecordsJudge], Rule]:
+    """A rule that holds several sources beside each other."""
+
+    def make(judge: RecordsJudge) -> Rule:
+        return Rule(name, kind, judge, _page(judge), False, False, explains, of_record=True, of_all=True)
+
+    return make
+
+
+def _page(judge: Judge | RunJudge | RecordJudge | RecordsJudge) -> str:
     import sys
 
     return (sys.modules[judge.__module__].__doc__ or "").strip()
@@ -144,6 +174,7 @@ class Finding:
     certain: bool = True
     structural: bool = True
     about_standstill: bool = False
+    settle: str = ""
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,19 @@ When it is wrong
 from collections.abc import Sequence
 
 from trainsleuth.case.chart import ProcessChart, place
-from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
+from trainsleuth.case.record_chart import SourceRecord
+from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule, record_rule
 from trainsleuth.rules.known_messages import Crash, different_collectives, first_of, known, words
 
 
 @cause_rule("crash/known", explains=("crash/exception",))
 def rule(chart: ProcessChart) -> Verdict:
     return None if chart.crash is None else explained([chart.crash], chart.windows)
+
+
+@record_rule("crash/known", "cause", explains=("crash/exception",), structural=True)
+def record(source: SourceRecord) -> Verdict:
+    return explained([crash for crash in source.crashes if crash.get("kind") != "KeyboardInterrupt"])
 
 
 def explained(crashes: Sequence[Crash], step: int | None = None) -> Seen | None:
@@ -39,20 +45,22 @@ def explained(crashes: Sequence[Crash], step: int | None = None) -> Seen | None:
     fill = words(entry, match)
     told_by = crash if crash.get("frames") else next((other for other in crashes if other.get("frames")), crash)
     note = entry.note if told_by is crash else "where it was reported"
-    frames = [at for frame in reversed(told_by.get("frames") or []) if (at := place(frame))]
+    rows = told_by.get("frames") or []
+    codes = told_by.get("code") or [None] * len(rows)  # a traceback quotes the source as it was; live it is read from the file
+    frames = [(at, code) for frame, code in zip(reversed(rows), reversed(codes)) if (at := place(frame))]
     told = str(crash.get("message", "")).strip().splitlines()
     return Seen(
         title=entry.title.format_map(fill),
-        where=[Spot(at, note if index == 0 else "called from here") for index, at in enumerate(frames[:3])],
+        where=[Spot(at, note if index == 0 else "called from here", code) for index, (at, code) in enumerate(frames[:3])],
         evidence=[
             f"{crash.get('kind', 'Exception')}: {told[0][:200] if told else ''}".rstrip(": "),
             *different_collectives(crashes),
             *([f"raised in DataLoader worker {crash['worker']}"] if crash.get("worker") is not None else []),
-            *([f"what would settle it: {entry.settle}"] if not entry.certain else []),
         ],
         statement=entry.cause.format_map(fill),
         advice=[text.format_map(fill) for text in entry.cure],
         step=step,
         rank=crash.get("rank"),
         certain=entry.certain,
+        settle="" if entry.certain else entry.settle,
     )

@@ -2,6 +2,7 @@
 
 What it detects
     The loss was NaN or infinite, and the Hugging Face Trainer's filter (`logging_nan_inf_filter`, on by default) wrote ordinary numbers.
+    In a record: a gradient norm that is NaN to the end beside a loss that stays finite; values that are written as `null`.
     As a note: a metric that was finite and then is handed to the logger as NaN to the end.
 Why it matters
     The curve looks healthy, or flat, or at zero, while the model is broken. Hours are spent on the wrong question.
@@ -18,7 +19,9 @@ import math
 
 from trainsleuth.case.chart import ProcessChart, place
 from trainsleuth.case.curve import Curve
-from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
+from trainsleuth.case.record_chart import SourceRecord
+from trainsleuth.rules import records
+from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule, record_rule
 from trainsleuth.rules.wording import count
 
 
@@ -69,3 +72,47 @@ def _undrawn(chart: ProcessChart) -> Verdict:
 def _broke(curve: Curve) -> bool:
     finite = curve.count - curve.not_finite
     return finite >= 3 and curve.not_finite >= 3 and not math.isfinite(curve.last)
+
+
+@record_rule("logging/nan-hidden", "cause", explains=("nan/loss-not-finite",))
+def record(source: SourceRecord) -> Verdict:
+    for run in records.runs(source):
+        loss = run.main_loss()
+        for norm in run.of_role("gradient"):
+            if not norm.broken_now or norm.not_finite < 3 or loss is None or loss.not_finite or not loss.count:
+                continue
+            first = norm.broken[-1]
+            if not math.isnan(first.value):
+                continue
+            return Seen(
+                title=f"{norm.name} is NaN from {records.when(first.step, first.epoch) or f'line {first.line:,}'} on, "
+                f"and {loss.name} is shown as {loss.text_of(loss.last)}",
+                where=[
+                    records.spot(source, first.line, "the first NaN"),
+                    records.spot(source, loss.last_line, "the loss still looks finite"),
+                ],
+                evidence=[
+                    f"{norm.not_finite:,} of {norm.values:,} norms are not finite; all {loss.count:,} losses are shown as finite"
+                ],
+                severity="critical",
+                step=first.step,
+                statement="the loss is NaN too and the logger replaces it",
+                advice=["Set logging_nan_inf_filter=False (Hugging Face), and stop the run: its weights are NaN from there on."],
+                certain=False,
+                settle="the true loss at that step; `trainsleuth run` records it before the logger does",
+            )
+    nulls = [fact for fact in source.dropped if "null" in str(fact.get("why", ""))]
+    if not nulls:
+        return None
+    names = sorted({str(fact.get("name")) for fact in nulls})
+    seen_finite = any(name in series for run in source.runs.values() for series in run.series for name in names)
+    return Seen(
+        title=f"{', '.join(names[:3])} {'is' if len(names) == 1 else 'are'} written as null in {count(len(nulls), 'place')} at least",
+        where=[records.spot(source, nulls[0]["at"], "null instead of a number")],
+        evidence=["JSON has no NaN: msgspec, orjson and browsers write null for it; a missing value looks the same"],
+        severity="warning" if seen_finite else "note",
+        statement="NaN was written as null",
+        advice=["Write NaN as a string, or stop on it."],
+        certain=False,
+        settle="whether the program logs None on purpose there (no validation in that epoch)",
+    )

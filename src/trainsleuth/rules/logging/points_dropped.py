@@ -18,7 +18,8 @@ from collections.abc import Sequence
 
 from trainsleuth.case.chart import Place, ProcessChart, place
 from trainsleuth.case.reading import Fact
-from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
+from trainsleuth.case.record_chart import SourceRecord
+from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule, record_rule
 from trainsleuth.rules.wording import count
 
 MOST_TOLD = 12
@@ -47,6 +48,29 @@ def rule(chart: ProcessChart) -> Verdict:
                 "trainsleuth.stepping.StepLogger keeps one counter for all."],
         step=first.get("step"),
     )  # fmt: skip
+
+
+@record_rule("logging/points-dropped", "cause", structural=True)
+def record(source: SourceRecord) -> Verdict:
+    """W&B's internal log gives the steps of the records that it threw away; their names it does not keep."""
+    lost = [fact for fact in source.dropped if fact.get("logger") == "wandb"]
+    if not lost:
+        return None
+    return Seen(
+        title=f"W&B has thrown {count(lost, 'record')} away, each with all its metrics",
+        evidence=[
+            f"lost at {steps_in_words([fact['step'] for fact in lost])}",
+            f"the first: step {lost[0]['step']:,} came when W&B was at {lost[0]['current']:,}",
+            "W&B's internal log says so; it does not say which metrics the records held",
+        ],
+        severity="warning",
+        statement="some calls give a step of their own, others let W&B count",
+        advice=[
+            "Use one counter for all calls (`trainsleuth.stepping.StepLogger`), and define_metric for epochs and validation."
+        ],
+        step=lost[0]["step"],
+        settle="which call it was: `trainsleuth run` names the line and every lost metric",
+    )
 
 
 def _places(fact: Fact, note: str) -> list[Spot]:

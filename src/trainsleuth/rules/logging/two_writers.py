@@ -18,8 +18,9 @@ When it is wrong
 from itertools import combinations
 
 from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.record_chart import SourceRecord
 from trainsleuth.case.run_chart import RunChart
-from trainsleuth.rules.kinds import Seen, Spot, Verdict, run_rule
+from trainsleuth.rules.kinds import Seen, Spot, Verdict, record_rule, run_rule
 from trainsleuth.rules.wording import count
 
 
@@ -76,4 +77,26 @@ def _one_process(chart: ProcessChart) -> Verdict:
             statement="a second writer was made on the folder of the first",
             advice=["Pass one writer on, or give each its own folder; close a writer that is done."],
         )  # fmt: skip
+    return None
+
+
+@record_rule("logging/two-writers", "cause", masks=("logging/step-not-increasing",), structural=True)
+def record(source: SourceRecord) -> Verdict:
+    """Event files of one folder that were written at the same time and hold the same names."""
+    writers = [fact for fact in source.extra if fact.get("k") == "writer"]
+    for one, other in combinations(writers[:64], 2):
+        same = sorted(set(one["names"]) & set(other["names"]))
+        if same and one["first"] < other["last"] and other["first"] < one["last"]:
+            return Seen(
+                title=f"two writers wrote {same[0]} to one folder at the same time",
+                evidence=[
+                    f"{one['path']} and {other['path']} overlap in time",
+                    f"both hold {', '.join(same[:4])}" + (f" and {len(same) - 4} more" if len(same) > 4 else ""),
+                ],
+                severity="warning",
+                statement="two writers of one process, or several processes, log to the same folder",
+                advice=["One writer a folder; with several ranks only rank 0 logs."],
+                certain=False,
+                settle="who made them: the host and the process are in the file names",
+            )
     return None
