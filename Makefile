@@ -22,6 +22,7 @@ zoo: $(VENV)/.frameworks
 bench: $(VENV)/.dev
 	$(BIN)/pip install --quiet torchmortem  # the monitor that we measure ourselves against
 	$(BIN)/python bench/overhead.py
+	$(BIN)/python bench/reading_tensorboard.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

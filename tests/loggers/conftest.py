@@ -2,4 +2,4 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = ["test_*.py"] if find_spec("wandb") is None or find_spec("mlflow") is None else []
+collect_ignore_glob = ["test_*.py"] if any(find_spec(name) is None for name in ("wandb", "mlflow", "lightning")) else []
