@@ -13,7 +13,7 @@ test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest tests -n 2
 
 test-all: $(VENV)/.frameworks lint
-	$(BIN)/python -m pytest tests -n 2
+	$(BIN)/python -m pytest tests -n 2 -m "long or not long"
 	$(BIN)/python zoo/check.py healthy/lightning healthy/hf_trainer healthy/accelerate
 
 zoo: $(VENV)/.frameworks
@@ -26,6 +26,7 @@ bench: $(VENV)/.dev
 	$(BIN)/pip install --quiet torchmortem  # the monitor that we measure ourselves against
 	$(BIN)/python bench/overhead.py
 	$(BIN)/python bench/reading.py
+	$(BIN)/python bench/reading_tensorboard.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -52,7 +53,7 @@ $(VENV)/.dev: $(VENV)/.demo
 	@touch $@
 
 $(VENV)/.frameworks: $(VENV)/.dev
-	$(BIN)/pip install --quiet --editable ".[dev,lightning,transformers]"
+	$(BIN)/pip install --quiet --editable ".[dev,lightning,transformers,loggers]"
 	@touch $@
 
 clean:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 INSIDE = ROOT / "src" / "_trainsleuth_inside"
 PACKAGE = ROOT / "src" / "trainsleuth"
 ORDER = (
-    "_trainsleuth_inside", "readers", "case", "rules", "trials", "remedies", "compare", "report", "postmortem", "supervise",
+    "_trainsleuth_inside", "stepping", "readers", "case", "rules", "trials", "remedies", "compare", "report", "postmortem", "supervise",
     "demonstrate", "cli",
 )  # fmt: skip
 HEADINGS = ("What it detects", "Why it matters", "How it is confirmed", "How to cure it", "When it is wrong")

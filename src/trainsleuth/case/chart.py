@@ -234,6 +234,13 @@ class ProcessChart:
     silent_changes: list[Fact] = field(default_factory=list)  # tensors that changed between forward and backward, version unchanged
     trained_from: float | None = None  # time of the first fact about a loss
     latest: float = 0.0  # time of the last fact
+    log_back: dict[tuple[str, str], Fact] = field(default_factory=dict)  # logger and name: the latest point below the highest step
+    log_stepless: dict[tuple[str, str], Fact] = field(default_factory=dict)
+    log_lost: list[Fact] = field(default_factory=list)  # points that a logger threw away
+    log_lost_count: int = 0
+    log_filter: Fact | None = None
+    writers: dict[str, tuple[Fact, Fact]] = field(default_factory=dict)  # folder: the first fact about its writer, and the last
+    two_writers: dict[str, Fact] = field(default_factory=dict)
     interrupted: bool = False
     ended: bool = False
     stopped: bool = False
@@ -503,8 +510,33 @@ class ProcessChart:
             return
         curve = self.metrics.setdefault(name, Curve())
         least, most = fact["least"], fact["most"]
-        curve.add(curve.count + fact["n"], fact["n"], fact["mean"], least, most, fact["last"])
+        bad = fact.get("not_finite", 0)
+        curve.add(curve.count + fact["n"] + bad, fact["n"], fact["mean"], least, most, fact["last"], bad)
         self.metric_places.setdefault(name, place(fact["at"]))
+
+    def _log_back(self, fact: Fact) -> None:
+        if len(self.log_back) < 200 or (fact["logger"], fact["name"]) in self.log_back:
+            first = self.log_back.get((fact["logger"], fact["name"]), fact)
+            self.log_back[fact["logger"], fact["name"]] = {**first, "count": int(fact["count"])}
+
+    def _log_stepless(self, fact: Fact) -> None:
+        if len(self.log_stepless) < 200:
+            self.log_stepless[fact["logger"], fact["name"]] = fact
+
+    def _dropped(self, fact: Fact) -> None:
+        self.log_lost_count = max(self.log_lost_count, int(fact["lost"]))
+        keep(self.log_lost, fact, 2000)
+
+    def _log_filter(self, fact: Fact) -> None:
+        self.log_filter = fact
+
+    def _writer(self, fact: Fact) -> None:
+        if len(self.writers) < 200 or fact["folder"] in self.writers:
+            self.writers[fact["folder"]] = (self.writers.get(fact["folder"], (fact, fact))[0], fact)
+
+    def _two_writers(self, fact: Fact) -> None:
+        if len(self.two_writers) < 64:
+            self.two_writers[fact["folder"]] = fact
 
     def _weights_loaded(self, fact: Fact) -> None:
         keep(self.weights_loaded, fact, 64)
@@ -581,7 +613,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
         "collective", "ddp", "chance", "examined", "bad_weights", "silent_change", "function",
         "checkpoint_random", "quit", "scaler_off", "scale", "clip", "scaled_step", "half_gradients", "half_params", "half_loss",
-        "autocast_backward",
+        "autocast_backward", "log_back", "log_stepless", "dropped", "log_filter", "writer", "two_writers",
     )
 }  # fmt: skip
 _HANDLERS["knob_idle"] = _HANDLERS["knob_failed"] = _HANDLERS["knob_acted"] = _HANDLERS["knob"]

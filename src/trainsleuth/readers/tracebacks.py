@@ -25,6 +25,7 @@ LONGEST_TEXT = 2000  # of a line that is matched against patterns
 MOST_RANKS = 4096
 LOOKED_AT = 65536
 
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _PREFIX = re.compile(r"(?:\[(?:rank|default|Rank )?(?P<rank>\d+)\]:? ?|(?P<task>\d+): +|\((?P<actor>[^()]*pid=\d+[^()]*)\) )")
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+)(?:, in (?P<function>.*?)| in (?P<bare>.*?))?\s*$')
 _REPEATED = re.compile(r"\s*\[Previous line repeated \d+ more times?\]")
@@ -33,12 +34,13 @@ _KIND = re.compile(
 )
 _CHAINED = re.compile(r"(The above exception was the direct cause of the following exception|"
                       r"During handling of the above exception, another exception occurred):?\s*$")  # fmt: skip
-_GROUP = re.compile(r"^[\s|+-]*[|+][\s|+-]*")
+_GROUP = re.compile(r"^\s*[|+] ?")
 _GROUP_MARK = re.compile(r"^\s*\+-[+-]*-+ ?(\d+|\.\.\.) ?-*|^\s*\+-{4,}")
 _WORKER = re.compile(r"Caught \S+ in DataLoader worker process (\d+)")
 _ORIGINAL = re.compile(r"(Original Traceback|Traceback) \(most recent call last\)")
 _INSTALLED = re.compile(
     r"site-packages|dist-packages|/lib(?:64)?/python3|[\\/]Lib[\\/]|^<frozen|^<string>$|^/usr/lib/python|_trainsleuth_inside"
+    r"|[\\/]bin[\\/][\w-]+$"
 )
 
 # What ends a process without a Python traceback, by a line of its own.
@@ -80,7 +82,7 @@ def recognises(path: Path, head: bytes) -> bool:
     if BEGIN in first or _PYSPY_PROCESS.match(first) or _FAULT_THREAD.match(first) or _GDB_THREAD.match(first):
         return True
     frames = sum(bool(_FRAME.search(line) or _GDB_FRAME.match(line) or _PYSPY_FRAME.fullmatch(line)) for line in lines)
-    return frames * 4 > len(lines) and any(BEGIN in line or _STACK_HINT.match(line) for line in lines)
+    return frames * 3 > len(lines) and any(BEGIN in line or _STACK_HINT.match(line) for line in lines)
 
 
 def read(path: Path) -> Iterator[Fact]:
@@ -135,7 +137,8 @@ class Tracebacks:
         return BEGIN in text or _LAST_WORD_HINT.search(text) is not None or _STACK_HINT.search(text) is not None
 
     def line(self, text: str, number: int) -> Iterator[Fact]:
-        prefix, rank, bare = _split(text[:LONGEST_TEXT])
+        text = text[:LONGEST_TEXT]
+        prefix, rank, bare = _split(_COLOUR.sub("", text) if "\x1b" in text else text)
         state = self._by_prefix.get(prefix)
         begins = BEGIN in bare
         if state is None and begins and len(self._by_prefix) < MOST_RANKS:
@@ -201,6 +204,8 @@ class _Python:
             facts = [] if self._joins(text) else list(self.end())
             self._begin(text, number)
             return True, facts
+        if self._grouped and _GROUP_MARK.match(text):
+            return True, []
         body = self._body(text)
         if self._now is None:
             return self._between(body)
@@ -254,8 +259,6 @@ class _Python:
             self._keep()
             self._waiting = True
             return True, []
-        if _GROUP_MARK.match(body) or (self._grouped and not body.strip("+-| ")):
-            return True, []
         if self._after <= 60 and self._goes_on(body):
             self._now.message.append(body[:500])
             return True, []
@@ -299,7 +302,7 @@ _MORE = (
     "size mismatch", "This error", "In order to", "Parameter", "Please", "(1)", "(2)", "Note:", "Hint",
     "WeightsUnpickler", "Check the", "Exception raised from",
     "frame #", "making sure", "parameter indices", "torch.nn.parallel", "from user code", "Set TORCH", "You can suppress", "Original Traceback",
-    "If reserved", "Including", "Explanation", "Developer debug", "For more details", "-- Process",
+    "If reserved", "Including", "Explanation", "Developer debug", "For more details", "-- Process", "====", "----", "Root Cause", "[0]:",
 )  # fmt: skip
 
 

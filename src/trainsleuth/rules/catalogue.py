@@ -8,7 +8,7 @@ from importlib import import_module
 from trainsleuth.rules.kinds import Rule
 
 MODULES = (
-    "crash.exception", "nan.loss_not_finite",
+    "crash.exception", "crash.known", "nan.loss_not_finite",
     "nan.bad_weights", "nan.bad_sample", "nan.log_of_zero", "nan.sqrt_at_zero", "nan.zero_division", "nan.exp_overflow",
     "nan.half_overflow", "nan.softmax_of_empty_row", "nan.variance_of_one_sample", "nan.where_trap", "nan.ctc_infinite",
     "nan.diverged", "nan.first_operation",
@@ -34,7 +34,8 @@ MODULES = (
     "stall.params_frozen", "stall.inputs_and_targets_misaligned",
     "ranks.diverged_weights", "ranks.same_data_on_every_rank", "ranks.straggler",
     "stall.chance_accuracy", "validation.overfitting", "data.empty_dataset", "cache.empty", "cache.stale_entries",
-    "precision.accuracy_loss", "logging.step_not_increasing", "logging.nan_hidden", "speed.slows_down",
+    "precision.accuracy_loss", "speed.slows_down",
+    "logging.points_dropped", "logging.step_not_increasing", "logging.nan_hidden", "logging.two_writers",
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from trainsleuth.rules.wording import number
 SYMPTOMS = ("nan/loss-not-finite", "crash/exception", "stall/flat-loss", "stall/uniform-predictions")
 CONSEQUENCES = (
     "stall/input-ignored", "stall/metric-does-not-follow-loss", "stall/dead-units", "stall/vanishing-gradient",
-    "stall/inputs-and-targets-misaligned", "stall/scaler-skips-steps", "stall/no-gradient", "data/not-normalised",
+    "stall/inputs-and-targets-misaligned", "stall/scaler-skips-steps", "stall/no-gradient", "data/not-normalised", "crash/known",
 )  # fmt: skip
 LOGARITHMS = ("log", "log2", "log10", "log1p", "logit", "xlogy", "special_xlog1py", "binary_cross_entropy")
 ROOTS = ("sqrt", "rsqrt", "norm", "linalg_vector_norm", "_cdist_forward", "_euclidean_dist", "std", "frobenius_norm")

@@ -10,7 +10,7 @@ from trainsleuth.case.run_chart import RunChart
 from trainsleuth.case.standstill import ProcessSeen, users_line
 from trainsleuth.rules.still import phase_of
 
-ABOUT_RANKS = ("hang/backward", "hang/standstill", "crash/exception")
+ABOUT_RANKS = ("hang/backward", "hang/standstill", "crash/exception", "crash/known")
 
 
 @dataclass(frozen=True)

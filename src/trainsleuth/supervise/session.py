@@ -148,7 +148,7 @@ def _worth_showing(diagnosis: Diagnosis, chart: RunChart) -> Iterator[Finding]:
     """While the run goes on: what the structure proves, and what statistics say after many windows."""
     windows = max((process.windows for process in chart.training()), default=0)
     for finding in diagnosis.findings:
-        if finding.severity == "note" or finding.rule == "crash/exception":
+        if finding.severity == "note" or finding.rule in ("crash/exception", "crash/known"):
             continue
         if finding.structural or windows >= PATIENCE:
             yield finding

@@ -19,7 +19,7 @@ from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.mutations import SYMPTOMS, first_user_place
 
 
-@cause_rule("autograd/custom-function-not-static", explains=SYMPTOMS)
+@cause_rule("autograd/custom-function-not-static", explains=SYMPTOMS, masks=("crash/known",))
 def rule(chart: ProcessChart) -> Verdict:
     if error_of(chart.crash) != "not-static":
         return None

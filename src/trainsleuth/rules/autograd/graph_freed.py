@@ -22,7 +22,7 @@ from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.mutations import SYMPTOMS, first_user_place, freed_of, missing, spots_of
 
 
-@cause_rule("autograd/graph-freed", explains=SYMPTOMS, settled_by=("hidden-state-detached",))
+@cause_rule("autograd/graph-freed", explains=SYMPTOMS, settled_by=("hidden-state-detached",), masks=("crash/known",))
 def rule(chart: ProcessChart) -> Verdict:
     if error_of(chart.crash) != "graph-freed":
         return None

@@ -20,7 +20,7 @@ from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.mutations import SYMPTOMS, first_user_place
 
 
-@cause_rule("autograd/leaf-modified", explains=SYMPTOMS)
+@cause_rule("autograd/leaf-modified", explains=SYMPTOMS, masks=("crash/known",))
 def rule(chart: ProcessChart) -> Verdict:
     if error_of(chart.crash) != "leaf-modified":
         return None

@@ -22,7 +22,7 @@ from trainsleuth.rules.kinds import Seen, Verdict, cause_rule
 from trainsleuth.rules.mutations import SYMPTOMS, by_a_step, missing, mutation_of, versions, where_changed
 
 
-@cause_rule("autograd/modified-in-place", explains=SYMPTOMS, settled_by=("saved-tensors-copied",))
+@cause_rule("autograd/modified-in-place", explains=SYMPTOMS, settled_by=("saved-tensors-copied",), masks=("crash/known",))
 def rule(chart: ProcessChart) -> Verdict:
     if error_of(chart.crash) != "modified-in-place":
         return None

@@ -20,7 +20,7 @@ from trainsleuth.rules.autograd_errors import error_of
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 
 
-@cause_rule("checkpoint/random-inside", explains=("crash/exception",), masks=("autograd/modified-in-place",))
+@cause_rule("checkpoint/random-inside", explains=("crash/exception",), masks=("autograd/modified-in-place", "crash/known"))
 def rule(chart: ProcessChart) -> Verdict:
     if not chart.checkpoint_random:
         return None

@@ -19,7 +19,7 @@ from trainsleuth.rules.wording import number
 
 
 @cause_rule(
-    "data/labels-one-hot", explains=("crash/exception", "stall/flat-loss"), masks=("stall/inputs-and-targets-misaligned",)
+    "data/labels-one-hot", explains=("crash/exception", "stall/flat-loss"), masks=("stall/inputs-and-targets-misaligned", "crash/known")
 )
 def rule(chart: ProcessChart) -> Verdict:
     crash = chart.crash

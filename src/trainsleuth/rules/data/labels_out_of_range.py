@@ -21,7 +21,7 @@ from trainsleuth.rules.wording import number, percent
 @cause_rule(
     "data/labels-out-of-range", settled_by=("bad-labels-dropped", "labels-minus-1"),
     explains=("crash/exception", "stall/flat-loss", "nan/loss-not-finite"),
-    masks=("data/labels-one-hot", "stall/inputs-and-targets-misaligned", "data/labels-constant"),
+    masks=("data/labels-one-hot", "stall/inputs-and-targets-misaligned", "data/labels-constant", "crash/known"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     crash = chart.crash

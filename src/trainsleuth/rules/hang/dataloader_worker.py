@@ -26,7 +26,7 @@ DIED = re.compile(r"DataLoader worker \(pid\(?s?\)? ([\d, ]+)\) (exited unexpect
 
 @run_rule(
     "hang/dataloader-worker", settled_by=("workers",),
-    explains=(*STANDSTILLS, "crash/exception"),
+    explains=(*STANDSTILLS, "crash/exception", "crash/known"),
     masks=("hang/python-lock", "hang/queue-nobody-feeds", "hang/input-blocked"),
 )
 def rule(run: RunChart) -> Verdict:

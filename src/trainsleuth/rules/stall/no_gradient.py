@@ -32,7 +32,7 @@ WORDS = {
 
 @cause_rule(
     "stall/no-gradient", settled_by=("graph-kept",), explains=("stall/flat-loss", "stall/uniform-predictions", "crash/exception"),
-    masks=("stall/inputs-and-targets-misaligned",),
+    masks=("stall/inputs-and-targets-misaligned", "crash/known"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     if chart.crash is not None and NO_GRAPH in chart.crash["message"]:
