@@ -53,11 +53,13 @@ def test_a_disguise_changes_nothing(program: Path, server: ForkServer, tmp_path:
     _check(server, tmp_path, program, rewritten)
 
 
-@pytest.mark.parametrize("program", _spread(SICK, SPREAD // 3), ids=_name)
+def _wrappable(programs: list[Path]) -> list[Path]:
+    return [program for program in programs if wrap((program / "sick.py").read_text()).applied]
+
+
+@pytest.mark.parametrize("program", _wrappable(_spread(SICK, SPREAD // 2)), ids=_name)
 def test_a_model_inside_another_module_changes_nothing(program: Path, server: ForkServer, tmp_path: Path) -> None:
     rewritten = wrap((program / "sick.py").read_text())
-    if not rewritten.applied:
-        pytest.skip("builds no model that could be wrapped")
     _check(server, tmp_path, program, rewritten)
 
 

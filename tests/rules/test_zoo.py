@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from watching import ZOO, Watched
 sys.path.insert(0, str(ZOO))
 from check import Specimen, judge, specimens
 
+RUN_TWICE = ("nan/", "autograd/", "precision/", "checkpoint/")
 NEED_FRAMEWORKS = ("lightning", "hf_", "accelerate")
 QUICK_HEALTHY = (
     "gan_two_optimizers", "gradient_accumulation", "frozen_backbone", "lbfgs_closure", "warmup_from_zero", "policy_gradient",
@@ -30,7 +32,13 @@ def chosen() -> list[Specimen]:
     return [s for s in sick + cured + healthy if not s.name.startswith(tuple(f"healthy/{n}" for n in NEED_FRAMEWORKS))]
 
 
-@pytest.mark.parametrize("specimen", chosen(), ids=lambda specimen: specimen.name.replace(" ", "-"))
+def marked(specimen: Specimen) -> Any:
+    """One program of each kind that has to be run twice is enough for `make test`; the other forms are for `make test-all`."""
+    another_form = specimen.name.startswith(RUN_TWICE) and "--" in specimen.name
+    return pytest.param(specimen, marks=pytest.mark.long) if another_form else specimen
+
+
+@pytest.mark.parametrize("specimen", [marked(specimen) for specimen in chosen()], ids=lambda specimen: specimen.name.replace(" ", "-"))
 def test_says_what_is_wrong_and_nothing_else(specimen: Specimen, run_zoo: Callable[..., Watched]) -> None:
     watched = run_zoo(str(specimen.script.relative_to(ZOO)))
     passed, words = judge(specimen, watched.report)
