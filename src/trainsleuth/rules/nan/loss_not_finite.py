@@ -82,8 +82,8 @@ def _broken(source: SourceRecord, run: RunRecord, series: Series) -> Seen:
             "Look at the first bad step, not the last: the loss's own inputs, the gradient norm and the learning rate just before it.",
         ],
         certain=False,
-        settle="`trainsleuth run` on the same command: it stops at the first bad step and names the operation that made it; "
-        "once more in 32 bit tells overflow from division",
+        settle="the same command under `trainsleuth run`, which sees the first bad step as it happens; once more in 32 bit tells "
+        "overflow from division",
     )
 
 
