@@ -16,7 +16,9 @@ from trainsleuth.rules.kinds import Rule
 ROOT = Path(__file__).resolve().parent.parent
 INSIDE = ROOT / "src" / "_trainsleuth_inside"
 PACKAGE = ROOT / "src" / "trainsleuth"
-ORDER = ("_trainsleuth_inside", "readers", "case", "rules", "trials", "remedies", "report", "postmortem", "supervise", "demonstrate", "cli")
+ORDER = (
+    "_trainsleuth_inside", "readers", "case", "rules", "trials", "remedies", "report", "postmortem", "supervise", "demonstrate", "cli",
+)  # fmt: skip
 HEADINGS = ("What it detects", "Why it matters", "How it is confirmed", "How to cure it", "When it is wrong")
 SYMPTOMS = (
     "stall/flat-loss",
