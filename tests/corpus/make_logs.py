@@ -643,7 +643,7 @@ def _(rng: random.Random) -> str:
         *[f"step {i} loss {v:.4f}" for i, v in enumerate(falling(rng, 12, 2.0, 1.5))], "Traceback (most recent call last):",
         '  File "main.py", line 88, in <module>', "    train(model, loader)", '  File "main.py", line 51, in train', "    logits = model(images)",
         '  File "/opt/env/lib/python3.11/site-packages/torch/nn/modules/module.py", line 1751, in _wrapped_call_impl', "    return self._call_impl(*args, **kwargs)",
-        "RuntimeError: Tensor must have 4 dimensions, but got 5 dimensions",
+        "ValueError: image 4711 has three boxes and two labels",
     )  # fmt: skip
 
 

@@ -149,8 +149,9 @@ def _show_sources(console: Console, report: dict[str, Any]) -> None:
     """What was read, what was not understood in it, and what was left out."""
     width = max(60, min(console.width, 120))
     for row in report.get("sources", [])[:12]:
+        names = f"{row['names']} name{'s' if row['names'] != 1 else ''}"
         runs = f", {row['runs']} runs" if row["runs"] > 1 else ""
-        _labelled(console, "read", f"{row['path']}: {row['format']}, {row['points']:,} values of {row['names']} names{runs}", width)
+        _labelled(console, "read", f"{row['path']}: {row['format']}, {row['points']:,} values of {names}{runs}", width)
         for skip in row["skipped"][:4]:
             _labelled(console, "", f"not understood: {skip['what']} ({skip['count']:,}, the first at {skip['at']:,})", width)
     ignored = report.get("ignored", [])

@@ -61,7 +61,8 @@ def record(source: SourceRecord) -> Verdict:
         title=f"nothing was written for {_length(longest.seconds)}, where {_length(max(pauses.usually(), 1))} is usual",
         where=[records.spot(source, longest.before, "the last line before"), records.spot(source, longest.after, "the first line after")],
         evidence=[
-            f"the next longest pause is {_length(next_longest)}; {pauses.count:,} lines with a time, "
+            f"{'the next longest pause is' if len(inside) > 1 else 'no other pause is longer than'} {_length(next_longest)}; "
+            f"{pauses.count:,} lines with a time, "
             f"over {_length(pauses.last - pauses.first)}"
         ],
         severity="warning",

@@ -61,7 +61,7 @@ def rule(chart: RecordChart) -> Verdict:
             statement="something in the model or the loop does not bear 16 bit",
             advice=["Look for a missing gradient scaler, for clipping before unscaling, and for losses and normalisations computed in 16 bit."],
             certain=False,
-            settle="the same seeds in both precisions, several times: `trainsleuth prove` does that, and names the modules to keep in 32 bit",
+            settle="the same seeds and data in both precisions, several times: only that gives the gap and how sure it is",
         )
     return None
 
