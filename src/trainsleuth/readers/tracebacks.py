@@ -115,7 +115,8 @@ class _Raised:
     at: int = 0
 
     def text(self) -> str:
-        return "\n".join(self.message).strip()[:LONGEST_MESSAGE]
+        """Without the rules that torchrun draws above and below its words."""
+        return "\n".join(line for line in self.message if not line.strip() or set(line.strip()) - set("=-")).strip()[:LONGEST_MESSAGE]
 
 
 class Tracebacks:
