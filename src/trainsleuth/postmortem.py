@@ -15,7 +15,7 @@ from trainsleuth.report.json_report import as_json
 from trainsleuth.rules.arbiter import Diagnosis, diagnose_records
 from trainsleuth.rules.kinds import Finding
 
-LINES_ARE_LINES = ("text log", "CSV table", "traceback or stack dump", "Keras CSVLogger", "Lightning CSV")
+LINES_ARE_LINES = ("text log", "CSV table", "traceback or stack dump", "Keras CSVLogger", "Lightning metrics.csv")
 LONGEST_QUOTE = 200
 BLOCK = 1 << 20
 

@@ -15,7 +15,10 @@ from typing import cast
 
 from trainsleuth.readers.kinds import Reader
 
-READERS: tuple[str, ...] = ("csv_table", "text")  # asked in this order; the first that recognises a file reads it
+READERS: tuple[str, ...] = (
+    "tensorboard", "wandb_file", "wandb_log", "flight_recorder", "trainer_state", "mlflow_store", "lightning_csv", "keras_csv",
+    "tracebacks", "yaml_config", "csv_table", "text",
+)  # asked in this order; the first that recognises a file reads it  # fmt: skip
 STANDARD_INPUT = "standard input"
 HEAD = 65_536
 MOST_FILES = 2_000

@@ -16,6 +16,7 @@ from trainsleuth.case.chart import ProcessChart, place
 from trainsleuth.case.record_chart import SourceRecord
 from trainsleuth.rules import records
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, record_rule, symptom_rule
+from trainsleuth.rules.known_messages import first_of
 
 
 @symptom_rule("crash/exception", structural=True)
@@ -36,9 +37,9 @@ def rule(chart: ProcessChart) -> Verdict:
 @record_rule("crash/exception", structural=True)
 def record(source: SourceRecord) -> Verdict:
     crashes = [crash for crash in source.crashes if crash["kind"] != "KeyboardInterrupt"]
-    if not crashes:
+    crash = first_of(crashes)
+    if crash is None:
         return None
-    crash = max(crashes, key=lambda crash: (bool(crash.get("frames")), crash.get("at") or 0))
     codes = crash.get("code") or [""] * len(crash["frames"])
     frames = [(at, code) for frame, code in zip(reversed(crash["frames"]), reversed(codes)) if (at := place(frame))]
     lines = str(crash["message"]).strip().splitlines()
