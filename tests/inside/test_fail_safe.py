@@ -19,7 +19,7 @@ from trainsleuth.supervise.session import finish
 
 HERE = Path(__file__).parent
 NAMES = (
-    "environment", "seeds", "freezing", "compiling", "optimizers", "autograd", "modules", "losses", "scalers", "schedulers",
+    "environment", "seeds", "freezing", "compiling", "optimizers", "autograd", "modules", "losses", "scalers", "precision", "schedulers",
     "loaders", "loggers", "checkpoints", "threads", "collectives",
 )  # fmt: skip
 

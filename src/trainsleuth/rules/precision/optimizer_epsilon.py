@@ -4,8 +4,8 @@ What it detects
     Weights and second moments are float16, and the optimizer's `eps` is smaller than float16 can hold. It is critical when numbers that
     have a gradient have a second moment of zero, or weights are no longer finite; a note until then.
 Why it matters
-    Epsilon keeps Adam from dividing by zero. 1e-8 is 0 in float16, and so is the square of any gradient below 0.008 times the root of
-    what the decay leaves of it: the first step gives Inf or NaN.
+    Epsilon keeps Adam from dividing by zero. 1e-8 is 0 in float16, and so is what Adam keeps of the square of a gradient below about
+    0.005: the first step gives Inf or NaN.
 How it is confirmed
     By the optimizer's own state: second moments that are zero where the gradient is not.
 How to cure it
