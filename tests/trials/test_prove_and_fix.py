@@ -69,13 +69,27 @@ def test_a_cause_is_proved_its_patch_verified_and_applied(sick: Path) -> None:
 
     fixed = trainsleuth("fix", case, "F1", "--verify", "--apply", cwd=sick.parent)
     assert fixed.returncode == 0, fixed.stderr
-    assert "verified: the loss ends lower" in fixed.stderr
+    assert "verified: the finding is gone, and the loss ends lower" in fixed.stderr
     assert "known from before" in fixed.stderr, "the control was run again"
     text = (sick / "train.py").read_text()
     assert text.index("model[2] = nn.Linear(64, 16)") < text.index("optimizer = torch.optim.SGD")
     assert "+optimizer = torch.optim.SGD" in fixed.stdout
     stored = json.loads(Path(case, "report.json").read_text())
     assert stored["findings"][0]["remedies"][0]["verified"] is True
+    assert Path(case, "backups", "B1", "train.py").read_text() == SICK
+
+
+def test_a_file_with_changes_that_are_not_committed_is_left_alone_unless_forced(sick: Path) -> None:
+    case = str(sick.parent / "case")
+    subprocess.run(["git", "init", "-q"], cwd=sick, check=True)
+    refused = trainsleuth("fix", case, "F1", "--apply", cwd=sick.parent)
+    assert refused.returncode == 2
+    assert "not committed" in refused.stderr
+    assert (sick / "train.py").read_text() == SICK
+    forced = trainsleuth("fix", case, "F1", "--apply", "--force", cwd=sick.parent)
+    assert forced.returncode == 0, forced.stderr
+    assert (sick / "train.py").read_text() != SICK
+    assert Path(case, "backups", "B1", "train.py").read_text() == SICK
 
 
 def test_a_finding_that_the_case_does_not_have_is_an_error_with_the_list_of_those_it_has(sick: Path) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import libcst as cst
 
 from trainsleuth.remedies.expressions import argument, called, function_or_module, number_of
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
-from trainsleuth.remedies.values import written_out
+from trainsleuth.remedies.values import given, written_out
 
 SATURATING = {"Sigmoid": "ReLU", "Tanh": "ReLU", "sigmoid": "relu", "tanh": "relu", "Softsign": "ReLU", "LogSigmoid": "ReLU"}
 RECTIFIERS = {"ReLU": "LeakyReLU", "ReLU6": "LeakyReLU", "relu": "leaky_relu"}
@@ -27,15 +26,18 @@ def not_saturating(source: Source, line: int) -> str:
 def leaky(source: Source, line: int) -> str:
     """ReLU becomes LeakyReLU, which lets a gradient through where it is zero."""
     for scope in _scopes(source, line):
-        found = [call for call in _activations(source, scope, RECTIFIERS)
-                 if called_name(call) != "relu" or _functional(source, call)]  # fmt: skip
+        found = [call for call in _activations(source, scope, RECTIFIERS) if _plain(source, call)]
         if found:
             return _replace(source, found, RECTIFIERS)
     raise NotPossible(f"no ReLU is written near {source.path.name}:{line}")
 
 
-def _functional(source: Source, call: cst.Call) -> bool:
-    return isinstance(call.func, cst.Attribute) and source.code(call.func.value) in ("F", "nn.functional", "functional")
+def _plain(source: Source, call: cst.Call) -> bool:
+    """Without a positional `inplace`, which LeakyReLU would take for its slope."""
+    if called_name(call) != "relu":
+        return argument(call, 0) is None
+    of_torch = isinstance(call.func, cst.Attribute) and source.code(call.func.value) in ("F", "nn.functional", "functional")
+    return of_torch and argument(call, 1) is None
 
 
 def _scopes(source: Source, line: int) -> list[cst.CSTNode]:
@@ -69,7 +71,7 @@ def _replace(source: Source, calls: Sequence[cst.Call], table: dict[str, str]) -
     return f"{news} instead of {olds} between the layers (line {lines})"
 
 
-def no_silencing_bias(source: Source, line: int) -> str:
+def no_silencing_bias(source: Source) -> str:
     """A bias that is set to a clearly negative number on hidden layers is not set any more."""
     for call in called(source, "constant_", "fill_"):
         target, value = _filled(source, call)
@@ -95,9 +97,7 @@ def _negative(source: Source, value: cst.BaseExpression) -> bool:
         number = number_of(written_out(source, value))
         return number is not None and number < -0.5
     except NotPossible:
-        pass
-    texts = [source.code(value)]
-    texts += [
-        source.code(node.value) for node in source.all(cst.Assign) if source.code(node.targets[0].target) == source.code(value)
-    ]
-    return any(re.match(r"-\s*(math|np|torch)?\.?\w*log|-\s*\w", text) for text in texts)
+        return any(
+            isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus)
+            for node in (value, *given(source, value))
+        )

@@ -170,7 +170,7 @@ REMEDIES: dict[str, Remedy] = {
         "Lower the learning rate or warm it up, check the biases, or use LeakyReLU, GELU or a norm layer before the activation.",
         (
             at_the_first(learning_rate.smaller(10), note="killed"), at_the_first(learning_rate.smaller(1000), note="killed"),
-            in_the_files(lambda source: activations.no_silencing_bias(source, 0)), at_the_first(activations.leaky, note="built"),
+            in_the_files(activations.no_silencing_bias), at_the_first(activations.leaky, note="built"),
         ),
     ),
     "stall/scaler-skips-steps": Remedy(

@@ -34,6 +34,9 @@ def uncut(source: Source, line: int) -> str:
 
 def gradients_on(source: Source, line: int) -> str:
     """The `no_grad` block or decorator around, or at, the line goes."""
+    for function in source.all(cst.FunctionDef):
+        if any(source.covers(entry, line) for entry in function.decorators):
+            return _undecorated(source, function)
     statement = source.statement_at(line)
     for block in (statement, *source.above(statement)):
         if isinstance(block, cst.With) and _switches_off(block):
@@ -44,13 +47,21 @@ def gradients_on(source: Source, line: int) -> str:
             else:
                 unwrap(source, block)
             return f"the block in line {source.first_line(block)} runs with gradients"
-        if isinstance(block, cst.FunctionDef):
-            found = [entry for entry in block.decorators if _is_switch(entry.decorator)]
-            if found:
-                left = [entry for entry in block.decorators if entry not in found]
-                source.edit(block, lambda updated: updated.with_changes(decorators=left))
-                return f"{block.name.value} runs with gradients: its decorator is taken away"
+        if isinstance(block, cst.FunctionDef) and any(_is_switch(entry.decorator) for entry in block.decorators):
+            return _undecorated(source, block)
+    for call in everything(statement):
+        for function in source.function_named(called_name(call)) if isinstance(call, cst.Call) else ():
+            if any(_is_switch(entry.decorator) for entry in function.decorators):
+                return _undecorated(source, function)
     raise NotPossible(f"nothing at {source.path.name}:{line} cuts the graph in a form that can be taken away")
+
+
+def _undecorated(source: Source, function: cst.FunctionDef) -> str:
+    left = [entry for entry in function.decorators if not _is_switch(entry.decorator)]
+    if len(left) == len(function.decorators):
+        raise NotPossible("the decorator does not switch gradients off")
+    source.edit(function, lambda updated: updated.with_changes(decorators=left))
+    return f"{function.name.value} runs with gradients: its decorator is taken away"
 
 
 def _switches_off(block: cst.With) -> bool:

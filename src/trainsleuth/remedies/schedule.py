@@ -174,7 +174,9 @@ def no_growth(source: Source) -> str:
         factor = number_of(given.value) if given is not None else None
         if given is not None and factor is not None and factor > 1:
             rewrite_as(source, given.value, "1.0")
-            return f"the learning rate no longer grows by {factor:g} with each step of its schedule (line {source.first_line(call)})"
+            return (
+                f"the learning rate no longer grows by {factor:g} with each step of its schedule (line {source.first_line(call)})"
+            )
     raise NotPossible("no schedule of this file makes the learning rate grow")
 
 
@@ -272,4 +274,7 @@ def _scheduler_of(source: Source, optimizer: str) -> str:
             stepped = {source.code(call.func).removesuffix(".step").rpartition(".")[2] for call in called(source, "step")}
             if name.rpartition(".")[2] in stepped:
                 return name
+    stepped = {source.code(call.func).removesuffix(".step") for call in called(source, "step")} - {optimizer}
+    if len(stepped) == 1:
+        return stepped.pop()
     raise NotPossible("the scheduler's name was not found in this file")

@@ -17,7 +17,7 @@ def written_out(source: Source, node: cst.BaseExpression, depth: int = DEPTH) ->
     """The expression itself if it is a number, otherwise the number that the name in it was given, in this file and only once."""
     if number_of(node) is not None:
         return node
-    found = list(dict.fromkeys(_given(source, node))) if depth else []
+    found = list(dict.fromkeys(given(source, node))) if depth else []
     numbers = [value for value in found if number_of(value) is not None]
     if len(numbers) == 1:
         return numbers[0]
@@ -26,7 +26,7 @@ def written_out(source: Source, node: cst.BaseExpression, depth: int = DEPTH) ->
     raise NotPossible(f"the value of {source.code(node)} is not written out in one place of {source.path.name}")
 
 
-def _given(source: Source, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+def given(source: Source, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     """What a name or an attribute is given: assignments, defaults, arguments of calls, command-line defaults, dictionary entries."""
     if isinstance(node, cst.Name):
         function = source.enclosing(node, cst.FunctionDef)
