@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-all zoo bench lint docs setup clean
+.PHONY: demo test test-all zoo zoo-prove bench lint docs setup clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/trainsleuth demo
@@ -18,6 +18,9 @@ test-all: $(VENV)/.frameworks lint
 
 zoo: $(VENV)/.frameworks
 	$(BIN)/python zoo/check.py
+
+zoo-prove: $(VENV)/.frameworks
+	$(BIN)/python zoo/prove.py --fix
 
 bench: $(VENV)/.dev
 	$(BIN)/pip install --quiet torchmortem  # the monitor that we measure ourselves against

@@ -35,6 +35,8 @@ class Suspected(Protocol):
     def symptoms(self) -> Sequence[str]: ...
     @property
     def step(self) -> int | None: ...
+    @property
+    def severity(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ class Experiment:
         control, turned = self.known(self.control()), self.known(self.turned())
         if name or rule is None:
             return judge_suspicion(name, rule, control, turned, placebos, repeats, self.symptom, once)
-        return judge(rule, control, turned, placebos, repeats, self.symptom)
+        return judge(rule, control, turned, placebos, repeats, self.symptom, self.finding.severity == "note")
 
 
 def _decide(experiment: Experiment, rule: str | None, name: str = "", once: bool = False) -> Iterator[Event | Verdict]:
