@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-all zoo zoo-fix bench lint docs setup clean
+.PHONY: demo test test-all zoo zoo-prove zoo-fix bench lint docs setup clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/trainsleuth demo
@@ -21,6 +21,9 @@ zoo: $(VENV)/.frameworks
 
 zoo-fix: $(VENV)/.frameworks
 	$(BIN)/python zoo/fix.py
+
+zoo-prove: $(VENV)/.frameworks
+	$(BIN)/python zoo/prove.py --fix
 
 bench: $(VENV)/.dev
 	$(BIN)/pip install --quiet torchmortem  # the monitor that we measure ourselves against

@@ -35,6 +35,8 @@ class Suspected(Protocol):
     def symptoms(self) -> Sequence[str]: ...
     @property
     def step(self) -> int | None: ...
+    @property
+    def severity(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ class Experiment:
         control, turned = self.known(self.control()), self.known(self.turned())
         if name or rule is None:
             return judge_suspicion(name, rule, control, turned, placebos, repeats, self.symptom, once)
-        return judge(rule, control, turned, placebos, repeats, self.symptom)
+        return judge(rule, control, turned, placebos, repeats, self.symptom, self.finding.severity == "note")
 
 
 def _decide(experiment: Experiment, rule: str | None, name: str = "", once: bool = False) -> Iterator[Event | Verdict]:
@@ -223,14 +225,16 @@ def suspect(bench: Bench, finding: Suspected, knobs: Sequence[Knob]) -> Iterator
     late = bench.reach(finding.step if symptom_of(finding) != "hang" else None)
     if late:
         yield Note(late)
-    flipped = False
+    status: dict[str, str] = {}
     try:
         for number, knob in enumerate(knobs):
             for event in _one_suspicion(bench, finding, knob, len(knobs) - number):
-                flipped = flipped or (isinstance(event, Settled) and event.verdict.status in ("confirmed", "workaround"))
+                if isinstance(event, Settled):
+                    status[knob.name] = event.verdict.status
                 yield event
-        if len(knobs) > 1 and not flipped:
-            yield from _smallest(bench, finding, {knob.name: knob.setting(finding.where) for knob in knobs})
+        able = {knob.name: knob.setting(finding.where) for knob in knobs if status[knob.name] != "not applicable"}
+        if len(able) > 1 and not set(status.values()) & {"confirmed", "workaround"}:
+            yield from _smallest(bench, finding, able)
     except OutOfTime:
         yield Note("the budget is used up; the trials that were run are kept")
 

@@ -18,6 +18,7 @@ from trainsleuth.trials import sandbox
 
 SOURCES = (".py", ".yaml", ".yml", ".toml", ".json", ".cfg", ".ini", ".sh")
 MOST_FILES = 5000
+WATCHING = 30  # per cent that watching may cost in a trial: facts count more than speed
 Role = Literal["control", "knob", "placebo", "remedy"]
 Kind = Literal["healthy", "stalled", "nan", "hang", "crash", "not applicable"]
 FROM_OUTSIDE = ("command-line",)  # settings that have no actuator inside the program
@@ -147,14 +148,14 @@ def _probes(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
         "TRAINSLEUTH_CASE": str(folder.resolve()),
         "TRAINSLEUTH_BEATS": str(folder.resolve() / "beats"),
-        "TRAINSLEUTH_BUDGET": "0.05",
+        "TRAINSLEUTH_BUDGET": str(WATCHING / 100),
     }
 
 
 def _watched(command: Sequence[str], folder: Path, hang_after: float) -> list[str]:
     """The same under `trainsleuth run` inside the sandbox: a standstill is seen, recorded with its stacks, and ended."""
     return [
-        sys.executable, "-m", "trainsleuth", "run", "--quiet", "--no-live", "--budget", "5", "--hang-after", f"{hang_after:g}",
+        sys.executable, "-m", "trainsleuth", "run", "--quiet", "--no-live", "--budget", str(WATCHING), "--hang-after", f"{hang_after:g}",
         "--on-hang", "kill", "--case", str(folder.resolve() / "watched"), "--", *command,
     ]  # fmt: skip
 

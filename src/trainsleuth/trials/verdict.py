@@ -63,9 +63,12 @@ Judged = tuple[Status, str, bool]
 
 
 def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], repeats: Sequence[Known] = (),
-          symptom: Symptom = "loss") -> Verdict:  # fmt: skip
-    """The verdict on the cause that `rule` suspects and `turned` removes."""
+          symptom: Symptom = "loss", note: bool = False) -> Verdict:  # fmt: skip
+    """The verdict on the cause that `rule` suspects and `turned` removes; a note is no sickness unless the control does not learn."""
     runs = Runs(control.outcome, turned.outcome, tuple(p.outcome for p in placebos), tuple(r.outcome for r in repeats))
+    if note and symptom == "loss" and control.outcome.kind == "healthy":
+        why = "the control learns, and the finding is only a note: there is no symptom to explain"
+        return Verdict(rule, "inconclusive", why, (control, turned, *placebos, *repeats))
     status, why, more = _unfit(runs, symptom) or _judge(rule, runs, symptom_of(symptom, runs.control))
     return Verdict(rule, status, why, (control, turned, *placebos, *repeats), more)
 
