@@ -30,6 +30,11 @@ AFFORDED = 120.0  # seconds that an examination may take without being asked for
 SLOWER = 20.0  # by how much an instrument may slow a window down
 START = 6.0  # seconds to start a program again, at least
 MARGIN = 1.5
+REASONS = {
+    "bad-number": "find the operation that made the first bad number",
+    "mutations": "find what changed a tensor, or keeps a graph, that backward needs",
+    "functions": "check the backward of its own autograd Functions in the first steps",
+}
 
 
 @dataclass(frozen=True)
