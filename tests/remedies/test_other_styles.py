@@ -631,6 +631,22 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["self.crit(guess"], [], [], ["memory = memory.detach()"],
     ),
     (
+        "autograd/graph-freed",
+        """
+        def fit(net, data, opt):
+            decay = sum(w.norm() for w in net.parameters())
+            for epoch in range(3):
+                for x in data:
+                    (net(x).mean() + decay).backward()
+                    opt.step()
+        """,
+        ["decay = sum"], [], ["decay = sum(w.norm() for w in net.parameters())"], ["decay = sum(w.norm() for w in net.parameters())"],
+    ),
+    (
+        "autograd/modified-in-place", "self.queue[i : i + n] = keys\n", ["self.queue"], [], ["self.queue[i : i + n] = keys"],
+        ["part = keys", "self.queue = self.queue.clone()", "self.queue[i : i + n] = part"],
+    ),
+    (
         "autograd/step-between-backwards",
         """
         first.backward(retain_graph=True)
