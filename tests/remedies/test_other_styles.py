@@ -544,6 +544,10 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ['args = TrainingArguments("out", fp16=True)'], ['args = TrainingArguments("out", bf16=True)'],
     ),
     (
+        "nan/half-overflow", "def gram(f):\n    return f @ f.mT / f.numel()\n", ["return f @"], [], ["return f @ f.mT / f.numel()"],
+        ["with torch.autocast(f.device.type, enabled=False):", "return f.float() @ f.mT.float() / f.numel()"],
+    ),
+    (
         "nan/softmax-of-empty-row",
         """
         class Attend(nn.Module):
