@@ -326,7 +326,7 @@ def drop_the_last_batch(source: Source) -> str:
 def in_full_precision(source: Source, line: int) -> str:
     """The operands of the operation are taken to 32 bit; products of matrices also leave autocast, which would take them back."""
     statement = source.statement_at(line)
-    for node in everything(statement):
+    for node in sorted(everything(statement), key=lambda part: not isinstance(part, cst.BinaryOperation)):
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.MatrixMultiply, cst.Power, cst.Multiply)):
             operands = [node.left] if isinstance(node.operator, cst.Power) else [node.left, node.right]
             operands = [operand for operand in operands if number_of(operand) is None]
