@@ -544,6 +544,10 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ['args = TrainingArguments("out", fp16=True)'], ['args = TrainingArguments("out", bf16=True)'],
     ),
     (
+        "nan/half-overflow", "def gram(f):\n    return f @ f.mT / f.numel()\n", ["return f @"], [], ["return f @ f.mT / f.numel()"],
+        ["with torch.autocast(f.device.type, enabled=False):", "return f.float() @ f.mT.float() / f.numel()"],
+    ),
+    (
         "nan/softmax-of-empty-row",
         """
         class Attend(nn.Module):
@@ -629,6 +633,22 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
                 self.crit(guess, chunk).backward()
         """,
         ["self.crit(guess"], [], [], ["memory = memory.detach()"],
+    ),
+    (
+        "autograd/graph-freed",
+        """
+        def fit(net, data, opt):
+            decay = sum(w.norm() for w in net.parameters())
+            for epoch in range(3):
+                for x in data:
+                    (net(x).mean() + decay).backward()
+                    opt.step()
+        """,
+        ["decay = sum"], [], ["decay = sum(w.norm() for w in net.parameters())"], ["decay = sum(w.norm() for w in net.parameters())"],
+    ),
+    (
+        "autograd/modified-in-place", "self.queue[i : i + n] = keys\n", ["self.queue"], [], ["self.queue[i : i + n] = keys"],
+        ["part = keys", "self.queue = self.queue.clone()", "self.queue[i : i + n] = part"],
     ),
     (
         "autograd/step-between-backwards",

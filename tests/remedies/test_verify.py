@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from trainsleuth.remedies.verify import Shown, judge
+import time
+from pathlib import Path
+
+import pytest
+
+from trainsleuth.case.folder import open_case
+from trainsleuth.remedies.patch import Patch
+from trainsleuth.remedies.verify import Checked, Shown, check, environment_words, judge
+from trainsleuth.rules.kinds import Finding
+from trainsleuth.trials import sandbox
 from trainsleuth.trials.measure import learning
+from trainsleuth.trials.settle import Bench
 from trainsleuth.trials.trial import Outcome
+from watching import ForkServer
 
 RULE = "stall/double-softmax"
 
@@ -63,3 +74,35 @@ def test_without_the_finding_in_the_control_nothing_can_be_compared() -> None:
     ok, why = judge(RULE, shown(set(), 2.5), shown(set(), 0.3))
     assert not ok
     assert "did not show the finding again" in why
+
+
+@pytest.mark.skipif(sandbox.available() is not None, reason=str(sandbox.available()))
+def test_a_changed_variable_is_tried_as_well(server: ForkServer, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(READS_A_VARIABLE)
+    server.run(script, tmp_path / "case")
+    case = open_case(tmp_path / "case")
+    patch = Patch("env", "smaller", environment={"RATE": "0.1"})
+    finding = Finding("F1", "stall/learning-rate-zero", "critical", "zero")
+    *_, last = check(Bench(case, time.monotonic() + 200), finding, patch)
+    assert isinstance(last, Checked)
+    assert last.ok, last.why
+    assert environment_words(patch, ["python", "train.py"]) == "env RATE=0.1 python train.py"
+
+
+READS_A_VARIABLE = """
+import os
+import torch
+torch.manual_seed(0)
+torch.set_num_threads(1)
+x = torch.randn(512, 4)
+y = (x[:, 0] > 0).long()
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=float(os.environ.get("RATE", "0")))
+for step in range(100):
+    rows = torch.randint(0, 512, (64,))
+    loss = torch.nn.functional.cross_entropy(model(x[rows]), y[rows])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""

@@ -371,7 +371,9 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "autograd/graph-freed": Remedy(
         "Detach the state that goes from one step to the next, or add up the losses and call backward once.",
-        (at_the_first(in_place.detach_the_state), at_the_first(in_place.keep_the_graph)),
+        (
+            at_the_first(in_place.detach_the_state), at_the_first(in_place.computed_in_the_loop), at_the_first(in_place.keep_the_graph),
+        ),
     ),
     "autograd/step-between-backwards": Remedy(
         "Compute the second loss after the first step, or step after both backwards.", (at_the_first(in_place.step_after_all_backwards),),

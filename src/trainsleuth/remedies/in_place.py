@@ -142,13 +142,13 @@ def written_on_a_copy(source: Source, line: int) -> str:
         if (
             not isinstance(node, (cst.Assign, cst.AugAssign))
             or not isinstance(target, cst.Subscript)
-            or not isinstance(target.value, cst.Name)
+            or not isinstance(target.value, (cst.Name, cst.Attribute))
         ):
             continue
         if isinstance(node, cst.AugAssign) and type(node.operator) not in OPERATORS:
             continue
-        name = target.value.value
-        part = next(text for text in ("part", "new_part", f"part_of_{name}") if text not in names_in(source.module))
+        name = source.code(target.value)
+        part = next(text for text in ("part", "new_part", "part_to_write") if text not in names_in(source.module))
         value = source.code(node.value)
         if isinstance(node, cst.AugAssign):
             value = f"{source.code(target)} {OPERATORS[type(node.operator)]} ({value})"
@@ -211,6 +211,25 @@ def _carried(source: Source, loop: cst.For | cst.While) -> tuple[str, Statement]
 def _is_a_pair(source: Source, name: str) -> bool:
     """Whether the state is an LSTM's pair, as far as the file tells."""
     return bool(re.search(rf"\b{name}\s*=\s*\(|\bLSTM\(", source.code(source.module)))
+
+
+def computed_in_the_loop(source: Source, line: int) -> str:
+    """A term of the loss that is computed once, before the loop, has a graph for one backward: compute it in each step."""
+    statement = source.statement_at(line)
+    assign = next((node for node in everything(statement) if isinstance(node, cst.Assign)), None)
+    target = assign.targets[0].target if assign is not None else None
+    if not isinstance(target, cst.Name) or assign is None or not isinstance(statement, cst.SimpleStatementLine):
+        raise NotPossible(f"{source.path.name}:{line} computes no named term")
+    home = source.enclosing(statement, cst.FunctionDef) or source.module
+    for loop in reversed(source.all(cst.For, home)):
+        if source.covers(loop, line) or not called(source, "backward", below=loop) or target.value not in names_in(loop.body):
+            continue
+        first = loop.body.body[0] if isinstance(loop.body, cst.IndentedBlock) else None
+        if isinstance(first, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+            source.remove(assign)
+            source.before(first, source.code(assign))
+            return f"{target.value} of line {line} is computed in each step: each backward has a graph of its own"
+    raise NotPossible(f"no loop uses what {source.path.name}:{line} computes")
 
 
 def keep_the_graph(source: Source, line: int) -> str:

@@ -19,7 +19,7 @@ from trainsleuth.remedies.expressions import (
     set_argument,
     text_of,
 )
-from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
+from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything
 
 LIBRARIES = (
     "torch",
@@ -33,6 +33,7 @@ LIBRARIES = (
     "numpy",
     "math",
 )
+WIDE_SUMS = ("exp", "pow", "square", "sum", "norm", "cumsum", "prod", "mean")
 TINY, TINIER = "1e-8", "1e-12"
 INFINITY = r"""float\(["']-inf["']\)|-\s*(math|np|torch)\.inf|-\s*float\(["']inf["']\)"""
 
@@ -259,7 +260,11 @@ def shifted_exponential(source: Source, line: int) -> str:
         home = source.enclosing(assign, cst.FunctionDef) or source.module
         for total in called(source, "sum", below=home):
             axis = argument(total, 0, "dim", "axis") if _operand(source, total) is not None else None
-            if axis is not None and source.code(_operand(source, total) or total) == name and argument(total, None, "keepdim", "keepdims"):
+            if (
+                axis is not None
+                and source.code(_operand(source, total) or total) == name
+                and argument(total, None, "keepdim", "keepdims")
+            ):
                 text = source.code(operand) if isinstance(operand, (cst.Name, cst.Attribute)) else f"({source.code(operand)})"
                 rewrite_as(source, operand, f"{text} - {text}.amax({source.code(axis.value)}, keepdim=True)")
                 return f"line {line} takes off the largest value before the exponential, so that it does not overflow"
@@ -319,33 +324,38 @@ def drop_the_last_batch(source: Source) -> str:
 
 
 def in_full_precision(source: Source, line: int) -> str:
-    """The operands of the operation are taken to 32 bit."""
+    """The operands of the operation are taken to 32 bit; products of matrices also leave autocast, which would take them back."""
     statement = source.statement_at(line)
-    for node in everything(statement):
+    for node in sorted(everything(statement), key=lambda part: not isinstance(part, cst.BinaryOperation)):
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.MatrixMultiply, cst.Power, cst.Multiply)):
-            if number_of(node.left) is None:
-                put_on(source, node.left, "float()")
-            if number_of(node.right) is None and not isinstance(node.operator, cst.Power):
-                put_on(source, node.right, "float()")
-            return f"line {line} computes in 32 bit"
-        if isinstance(node, cst.Call) and called_name(node) in (
-            "exp",
-            "pow",
-            "square",
-            "sum",
-            "norm",
-            "matmul",
-            "bmm",
-            "einsum",
-            "cumsum",
-            "prod",
-            "mean",
-        ):
-            operand = _operand(source, node)
-            if operand is not None and text_of(operand) is None and source.code(operand) != "self":
-                put_on(source, operand, "float()")
-                return f"line {line} computes in 32 bit"
+            operands = [node.left] if isinstance(node.operator, cst.Power) else [node.left, node.right]
+            operands = [operand for operand in operands if number_of(operand) is None]
+        elif isinstance(node, cst.Call) and called_name(node) in WIDE_SUMS:
+            found = _operand(source, node)
+            operands = [] if found is None or text_of(found) is not None or source.code(found) == "self" else [found]
+        else:
+            continue
+        if not operands:
+            continue
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply):
+            _without_autocast(source, statement, operands)
+        for operand in operands:
+            put_on(source, operand, "float()")
+        return f"line {line} computes in 32 bit"
     raise NotPossible(f"no operation of {source.path.name}:{line} can be taken to 32 bit by itself")
+
+
+def _without_autocast(source: Source, statement: Statement, operands: Sequence[cst.BaseExpression]) -> None:
+    named = next((operand for operand in operands if isinstance(operand, (cst.Name, cst.Attribute))), None)
+    if named is None or not isinstance(statement, cst.SimpleStatementLine):
+        raise NotPossible("the product of matrices stands where autocast cannot be switched off for it alone")
+
+    def inside(updated: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(updated, cst.SimpleStatementLine)
+        item = cst.WithItem(cst.parse_expression(f"torch.autocast({source.code(named)}.device.type, enabled=False)"))
+        return cst.With([item], cst.IndentedBlock([updated.with_changes(leading_lines=[])]), leading_lines=updated.leading_lines)
+
+    source.edit(statement, inside)
 
 
 def clip_before_the_step(source: Source) -> str:

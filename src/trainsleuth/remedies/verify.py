@@ -8,19 +8,21 @@ in train mode, one rank's data twice); there it is enough that the finding is go
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from trainsleuth.case.folder import Case
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.remedies.desk import Diagnosed
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.rules.arbiter import Diagnosis, diagnose
 from trainsleuth.rules.kinds import EXAMINED, STANDSTILLS
-from trainsleuth.trials.bench import Bench, Done, require_sandbox
+from trainsleuth.trials import sandbox
+from trainsleuth.trials.bench import Bench, Done
 from trainsleuth.trials.measure import ERRORS
 from trainsleuth.trials.settle import Event
-from trainsleuth.trials.trial import Known, Outcome
+from trainsleuth.trials.trial import Known, Outcome, Trial
 from trainsleuth.trials.verdict import compared, gains
 
 MOST_WINDOWS = 1000
@@ -67,19 +69,22 @@ class Shown:
 
 def check(bench: Bench, finding: Diagnosed, patch: Patch, windows: int | None = None) -> Iterator[Event | Checked]:
     """Run the trials; the last thing yielded is what they say."""
-    require_sandbox(bench.unsafe)
+    reason = None if bench.unsafe else sandbox.available()
+    if reason is not None:
+        raise sandbox.SandboxError(sandbox.refusal(reason))
     recorded = _shown(bench.case.facts, None)
-    bench = replace(bench, windows=windows or _windows(bench, recorded), environment=_environment(bench, patch))
+    bench = replace(bench, windows=windows or _windows(bench, recorded))
     watched = [Path(place.file) for place in finding.where]
     remedy = bench.trial("remedy", "patched", files=patch.files, watched=watched)
     wanted = [remedy]
     if not recorded.stood:  # a run that stood still is its own control: to let it stand again only takes time
         wanted.insert(0, bench.trial("control", "control", watched=watched))
     got: dict[str, Known] = {}
-    for event in bench.run(wanted):
-        if isinstance(event, Done):
-            got[event.known.key] = event.known
-        yield event
+    for events in _runs(bench, patch, wanted):
+        for event in events:
+            if isinstance(event, Done):
+                got[event.known.key] = event.known
+            yield event
     trials = tuple(got[one.key] for one in wanted)
     after = _shown(bench.case.trials / trials[-1].id / "facts", trials[-1].outcome)
     before = recorded if recorded.stood else _shown(bench.case.trials / trials[0].id / "facts", trials[0].outcome)
@@ -93,9 +98,21 @@ def _windows(bench: Bench, recorded: Shown) -> int:
     return max(bench.windows, min(seen, MOST_WINDOWS))
 
 
-def _environment(bench: Bench, patch: Patch) -> dict[str, str]:
-    changed = {**bench.environment, **{name: value for name, value in patch.environment.items() if value is not None}}
-    return {name: value for name, value in changed.items() if patch.environment.get(name, value) is not None}
+def _runs(bench: Bench, patch: Patch, wanted: Sequence[Trial]) -> Iterator[Iterator[Event]]:
+    """All side by side; where variables change, the remedy after the control, with another command."""
+    if not patch.environment:
+        yield bench.run(wanted)
+        return
+    if len(wanted) > 1:
+        yield bench.run(wanted[:-1], share=2)
+    about = {**bench.case.about, "command": [*_env(patch), *bench.case.command]}
+    yield replace(bench, case=Case(bench.case.folder, about)).run(wanted[-1:])
+
+
+def _env(patch: Patch) -> list[str]:
+    """The words of env(1) that set and take away the variables."""
+    taken = [word for name, value in patch.environment.items() if value is None for word in ("-u", name)]
+    return ["env", *taken, *(f"{name}={value}" for name, value in patch.environment.items() if value is not None)]
 
 
 def _shown(facts: Path, outcome: Outcome | None) -> Shown:
@@ -180,6 +197,4 @@ def _line(label: str, rule: str, shown: Shown) -> str:
 
 def environment_words(patch: Patch, command: list[str]) -> str:
     """How to run the program with the changed variables."""
-    taken = " ".join(f"-u {name}" for name, value in patch.environment.items() if value is None)
-    given = " ".join(f"{name}={value}" for name, value in patch.environment.items() if value is not None)
-    return " ".join(part for part in ("env", taken, given, *map(shlex.quote, command)) if part)
+    return shlex.join([*_env(patch), *command])
