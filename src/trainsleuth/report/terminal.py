@@ -52,7 +52,7 @@ def show_finding(
     for index, line in enumerate(_proof_lines(trials or [])):
         _labelled(console, "proof" if index == 0 else "", line, width)
     for cause in finding.causes:
-        if cause.status == "suspected":
+        if cause.status == "suspected" and cause.rule == finding.rule:
             _labelled(console, "settle", _how_to_settle(finding, cause.settled_by, case_name), width)
     for index, remedy in enumerate(finding.remedies):
         text = remedy.summary + ("   (verified)" if remedy.verified else "")
