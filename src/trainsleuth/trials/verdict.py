@@ -119,8 +119,9 @@ def _unfit(runs: Runs, symptom: Symptom) -> Judged | None:
         return "inconclusive", f"the control ended in another way than the run: {control.why or control.kind}", False
     if symptom == "loss" and control.kind in ("crash", "hang", "not applicable"):
         return "inconclusive", f"the control did not get as far as training: {control.why}", False
-    if not turned.acted or turned.kind == "not applicable":
-        return "not applicable", turned.why or "the knob found nothing to change", False
+    if turned.kind == "not applicable" or not turned.acted:
+        why = turned.why if turned.kind == "not applicable" else ""
+        return "not applicable", why or "the knob found nothing to change", False
     if turned.kind in ("crash", "hang") and not _same_end(control, turned):
         return "not applicable", f"the program does not bear the knob: {turned.why}", False
     return None
