@@ -259,3 +259,21 @@ def test_the_chance_of_three_against_three_is_one_in_twenty() -> None:
     assert happens_less([True] * 3, [False] * 3) == pytest.approx(0.05)
     assert happens_less([True] * 3, [True] * 3) == 1.0
     assert happens_less([True, True, False], [False] * 3) == pytest.approx(0.2)
+
+
+def test_a_suspicion_of_what_the_program_does_not_do_is_refuted_by_its_number() -> None:
+    rule = "stall/accumulated-gradients-discarded"
+    control, idle = (replace(one, mechanism={rule: 0.0}) for one in (FLAT, replace(FLAT, kind="not applicable", acted=False)))
+    verdict = judge_suspicion("knob/x", None, known("control", control), known("knob", idle), [known("placebo", FLAT_TOO)], removes=(rule,))
+    assert verdict.status == "refuted"
+    assert "0.0 lost micro-batches a step" in verdict.why
+
+
+def test_a_loss_that_ends_a_little_lower_and_is_flat_all_the_same_keeps_its_symptom() -> None:
+    flat = {"stall/flat-loss": ""}
+    control, turned = replace(FLAT, fired=flat), replace(outcome(2.48, 2.40, 3000, noise=0.002), fired=flat)
+    seeds = [known("placebo", replace(FLAT_TOO, fired=flat))] * 4
+    verdict = judge_suspicion("knob/x", None, known("control", control), known("knob", turned), seeds, [known("knob", turned)] * 3,
+                              symptoms=("stall/flat-loss",))  # fmt: skip
+    assert verdict.status == "refuted"
+    assert "flat loss is as before" in verdict.why

@@ -33,7 +33,7 @@ def add_verdict(report: dict[str, Any], finding: str, verdict: Verdict, statemen
     """
     row = next(row for row in report["findings"] if row["id"] == finding)
     own = [cause for cause in row["causes"] if cause.get("rule", row["rule"]) == verdict.rule]
-    if not own:
+    if not own and verdict.status != "not applicable":
         own = [{"rule": verdict.rule, "statement": statement or verdict.rule, "status": "suspected", "trials": [], "settled_by": []}]
         row["causes"] += own
     for cause in own:

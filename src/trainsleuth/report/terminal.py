@@ -57,7 +57,7 @@ def show_finding(
     if finding.settle:
         _labelled(console, "settle", finding.settle, width)
     for cause in finding.causes:
-        if cause.status == "suspected" and not finding.settle:
+        if cause.status == "suspected" and cause.rule == finding.rule and not finding.settle:
             _labelled(console, "settle", _how_to_settle(finding, cause.settled_by, case_name), width)
     for index, remedy in enumerate(finding.remedies):
         text = remedy.summary + ("   (verified)" if remedy.verified else "")

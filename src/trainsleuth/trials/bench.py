@@ -91,6 +91,7 @@ class Bench:
             raise sandbox.SandboxError("the command line held a secret, which the case does not keep; run the program without it")
         self.case.trials.mkdir(exist_ok=True)
         self.known = trial.load_all(self.case.trials)
+        self._digests: dict[tuple[Path, ...], str] = {}
         self.chart = RunChart(self.case.facts)
         self.chart.refresh()
         main = max(self.chart.training(), key=lambda each: (each.windows, each.backwards), default=None)
@@ -142,8 +143,7 @@ class Bench:
     def trial(self, role: trial.Role, label: str, settings: Sequence[Setting] = (), *, files: Mapping[Path, bytes] | None = None,
               watched: Sequence[Path] = (), standing: bool = False) -> Trial:  # fmt: skip
         """A trial of this case; its key changes when a source file of the program changes."""
-        script = [self.case.cwd / word for word in self.case.command if word.endswith(".py")]
-        sources = trial.digest(self.case.cwd, self.case.folder, [*script, *watched])
+        sources = self._digest(tuple(watched))
         main = max(self.chart.training(), key=lambda each: each.backwards, default=ProcessChart())
         each_window = -(-main.backwards // main.windows) if main.windows else 1
         if standing and not self._asked:
@@ -152,6 +152,13 @@ class Bench:
                          self.hang_after(), past)  # fmt: skip
         return Trial(role, label, tuple(settings), self.windows, sources, files or {}, 2 * self.windows * each_window,
                      self.hang_after() if standing else 0.0)  # fmt: skip
+
+    def _digest(self, watched: tuple[Path, ...]) -> str:
+        """Of the sources, once: what changes while trials run would make half of them another program."""
+        if watched not in self._digests:
+            script = [self.case.cwd / word for word in self.case.command if word.endswith(".py")]
+            self._digests[watched] = trial.digest(self.case.cwd, self.case.folder, [*script, *watched])
+        return self._digests[watched]
 
     def run(self, wanted: Sequence[Trial], share: int = 1) -> Iterator[Begun | Done]:
         """Run trials side by side with their share of the time that is left; those that are known are not run again."""

@@ -104,6 +104,7 @@ class Experiment:
     settings: tuple[Setting, ...]
     label: str
     share: int = 1
+    removes: tuple[str, ...] = ()  # the mechanisms that the knob is made for
     got: dict[str, Known] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -151,7 +152,7 @@ class Experiment:
         repeats = [self.known(one) for seed in SEEDS if (one := self.turned(seed)).key in self.got]
         control, turned = self.known(self.control()), self.known(self.turned())
         if name or rule is None:
-            return judge_suspicion(name, rule, control, turned, placebos, repeats, self.symptom, once)
+            return judge_suspicion(name, rule, control, turned, placebos, repeats, self.symptom, once, self.removes, self.finding.symptoms)
         return judge(rule, control, turned, placebos, repeats, self.symptom, self.finding.severity == "note")
 
 
@@ -211,7 +212,7 @@ def _try_others(bench: Bench, finding: Suspected, knobs: Sequence[Knob], share: 
 def _one_suspicion(bench: Bench, finding: Suspected, knob: Knob, share: int = 1, once: bool = False) -> Iterator[Event]:
     rule = rule_named(finding.rule)
     cause = finding.rule if rule is not None and rule.kind == "cause" else None
-    experiment = Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share)
+    experiment = Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share, knob.settles)
     for event in _decide(experiment, cause, f"knob/{knob.name}", once):
         if isinstance(event, Verdict):
             yield Settled(finding.id, event, knob.changes)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trainsleuth.trials.chance import ERROR_RATE, MOST_PAIRS, ends_lower, happens_less
-from trainsleuth.trials.measure import ERRORS, has, learning, learns, mechanism_gone, removed
+from trainsleuth.trials.measure import ERRORS, has, learning, learns, mechanism_gone, mechanism_words, removed
 from trainsleuth.trials.trial import Known, Learning, Outcome
 
 Status = Literal["confirmed", "refuted", "workaround", "inconclusive", "not applicable"]
@@ -74,14 +74,36 @@ def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], r
 
 
 def judge_suspicion(name: str, rule: str | None, control: Known, turned: Known, placebos: Sequence[Known],
-                    repeats: Sequence[Known] = (), symptom: Symptom = "loss", once: bool = False) -> Verdict:  # fmt: skip
+                    repeats: Sequence[Known] = (), symptom: Symptom = "loss", once: bool = False,
+                    removes: Sequence[str] = (), symptoms: Sequence[str] = ()) -> Verdict:  # fmt: skip
     """The verdict on a suspicion: is it this knob? `rule` is the mechanism that the case knows of, if any.
 
-    `once`: the knob is one of several ways out and is not repeated; then it can only be called a workaround.
+    `once`: the knob is one of several ways out and is not repeated; then it can only be called a workaround. `removes` are the mechanisms
+    that the knob is made for, `symptoms` the rules that see the symptom.
     """
     runs = Runs(control.outcome, turned.outcome, tuple(p.outcome for p in placebos), tuple(r.outcome for r in repeats))
-    status, why, more = _unfit(runs, symptom) or _suspected(rule, runs, symptom_of(symptom, runs.control), once)
+    status, why, more = (
+        _absent(removes, runs)
+        or _unfit(runs, symptom)
+        or _symptom_stays(symptoms, runs, *_suspected(rule, runs, symptom_of(symptom, runs.control), once))
+    )
     return Verdict(name, status, why, (control, turned, *placebos, *repeats), more)
+
+
+def _absent(removes: Sequence[str], runs: Runs) -> Judged | None:
+    """A mechanism that the program does not have cannot be the reason."""
+    if runs.turned.acted or not removes or any(has(rule, runs.control) is not False for rule in removes):
+        return None
+    numbers = [mechanism_words(rule, runs.control) for rule in removes if rule in runs.control.mechanism]
+    return "refuted", f"the program has nothing of the kind{': ' + ', '.join(numbers) if numbers else ''}", False
+
+
+def _symptom_stays(symptoms: Sequence[str], runs: Runs, status: Status, why: str, more: bool) -> Judged:
+    """A loss that ends a little lower and is flat all the same has kept its symptom."""
+    seen = [rule for rule in symptoms if rule in runs.control.fired and rule in runs.turned.fired]
+    if status == "inconclusive" and not more and seen:
+        return "refuted", f"{why}; {_name(seen[0])} is as before", False
+    return status, why, more
 
 
 def symptom_of(symptom: Symptom, control: Outcome) -> Symptom:
@@ -97,8 +119,9 @@ def _unfit(runs: Runs, symptom: Symptom) -> Judged | None:
         return "inconclusive", f"the control ended in another way than the run: {control.why or control.kind}", False
     if symptom == "loss" and control.kind in ("crash", "hang", "not applicable"):
         return "inconclusive", f"the control did not get as far as training: {control.why}", False
-    if not turned.acted or turned.kind == "not applicable":
-        return "not applicable", turned.why or "the knob found nothing to change", False
+    if turned.kind == "not applicable" or not turned.acted:
+        why = turned.why if turned.kind == "not applicable" else ""
+        return "not applicable", why or "the knob found nothing to change", False
     if turned.kind in ("crash", "hang") and not _same_end(control, turned):
         return "not applicable", f"the program does not bear the knob: {turned.why}", False
     return None
