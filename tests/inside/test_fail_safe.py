@@ -20,7 +20,7 @@ from trainsleuth.supervise.session import finish
 HERE = Path(__file__).parent
 NAMES = (
     "environment", "seeds", "freezing", "compiling", "optimizers", "autograd", "modules", "losses", "scalers", "precision", "schedulers",
-    "loaders", "loggers", "checkpoints", "threads", "collectives",
+    "loaders", "loggers", "checkpoints", "checkpointing", "functions", "threads", "collectives",
 )  # fmt: skip
 
 

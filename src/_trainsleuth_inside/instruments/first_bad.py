@@ -83,7 +83,7 @@ class FirstBad:
                 "count": int((~self.torch.isfinite(output)).sum()), "numel": output.numel(), "shape": list(output.shape),
                 "dtype": str(output.dtype).replace("torch.", ""), "inputs": [describe(self.torch, tensor) for tensor in copies],
                 "scalars": _scalars(args, kwargs), "fits_in_float": self._fits_in_float(function, args, kwargs, output),
-                "zero_gradient": self._gradient_was_zero(where, copies, output),
+                "zero_gradient": self._gradient_was_zero(where, copies, before, output, parent),
                 "row_of_minus_inf": _row_of_minus_inf(self.torch, name, copies),
             }  # fmt: skip
         self._links[_storage(output)] = link
@@ -133,13 +133,20 @@ class FirstBad:
             return None
         return all(state(torch, tensor) == CLEAN for tensor in tensors_in(torch, again))
 
-    def _gradient_was_zero(self, where: Whereabouts, inputs: List[Any], output: Any) -> Optional[bool]:
-        """In backward: whether nothing flowed back where the bad numbers arose, so that 0 times infinity made them."""
+    def _gradient_was_zero(
+        self, where: Whereabouts, inputs: List[Any], before: List[str], output: Any, parent: Optional[Link]
+    ) -> Optional[bool]:
+        """In backward: whether nothing flowed back where NaN arose, so that zero times an infinite slope made it.
+
+        An infinity must come from this very node, which computes the slope; one from an earlier node is the gradient itself.
+        """
         if where.phase != "backward":
             return None
-        at = ~self.torch.isfinite(output)
+        if INF in before and (parent is None or parent.where.number != where.number):
+            return False
+        at = self.torch.isnan(output)
         for tensor in inputs:
-            if holds_numbers(self.torch, tensor) and tensor.shape == output.shape and bool((tensor[at] == 0).all()):
+            if holds_numbers(self.torch, tensor) and tensor.shape == output.shape and bool(at.any()) and bool((tensor[at] == 0).all()):
                 return True
         return False
 
@@ -181,7 +188,8 @@ class FirstBad:
             return None
         origin = origins[-1]
         onward = chain[: chain.index(origin)][::-1]
-        return {**_told(origin), "chain": [_step(one) for one in _shortened(onward)]}
+        came_back = any((one.about or {}).get("zero_gradient") for one in origins)
+        return {**_told(origin), "zero_gradient": came_back, "chain": [_step(one) for one in _shortened(onward)]}
 
 
 def _told(origin: Link) -> Dict[str, Any]:

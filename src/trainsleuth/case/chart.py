@@ -382,8 +382,8 @@ class ProcessChart:
             curve = self.losses.setdefault(at, Curve())
             self.trained_from = self.trained_from or fact["t"]
             if fact["not_finite"] and self.bad_between is None:
-                self.bad_between = (self._losses_written_at, int(fact["window"]) + 1)
-            self._losses_written_at = int(fact["window"])
+                self.bad_between = (self._losses_written_at, int(fact.get("window", 0)) + 1)
+            self._losses_written_at = int(fact.get("window", 0))
             curve.add(fact["to"], fact["n"], fact["mean"], fact["least"], fact["most"], fact["last"], fact["not_finite"],
                       fact.get("values"))  # fmt: skip
 

@@ -357,6 +357,11 @@ REMEDIES: dict[str, Remedy] = {
         ),
     ),
     "nan/bad-sample": Remedy("Repair or drop the sample that is named; test inputs with torch.isfinite where they are read."),
+    "nan/first-operation": Remedy("Look at the operands of that operation: keep them in the range that it bears, before it, not after it."),
+    "crash/known": Remedy("The finding says what usually causes this message; the first line is where to look."),
+    "logging/points-dropped": Remedy("Log with one counter that only rises: trainsleuth.stepping.StepLogger, or define_metric for validation."),
+    "logging/step-not-increasing": Remedy("Log with one counter that only rises: trainsleuth.stepping.StepLogger, or an axis of its own."),
+    "logging/two-writers": Remedy("Give each writer a folder of its own, and let rank zero alone write."),
     "nan/bad-weights": Remedy("The file that was loaded holds NaN or infinity: load an earlier one, or save in 32 bit."),
     "autograd/modified-in-place": Remedy(
         "Make a new tensor instead of changing the old one: x = x + 1, relu instead of relu_, torch.stack instead of h[:, t] = ….",

@@ -9,6 +9,7 @@ from trainsleuth.rules.kinds import Rule
 
 MODULES = (
     "crash.exception", "crash.known", "nan.loss_not_finite",
+    "logging.nan_hidden", "precision.scale_collapsed",
     "nan.bad_weights", "nan.bad_sample", "nan.log_of_zero", "nan.sqrt_at_zero", "nan.zero_division", "nan.exp_overflow",
     "nan.half_overflow", "nan.softmax_of_empty_row", "nan.variance_of_one_sample", "nan.where_trap", "nan.ctc_infinite",
     "nan.diverged", "nan.first_operation",
@@ -21,7 +22,7 @@ MODULES = (
     "stall.flat_loss", "stall.uniform_predictions",
     "stall.optimizer_never_steps", "stall.params_not_in_optimizer", "stall.unregistered_modules", "stall.no_gradient",
     "stall.learning_rate_zero", "stall.scaler_skips_steps",
-    "precision.step_without_unscale", "precision.clip_before_unscale", "precision.optimizer_epsilon", "precision.scale_collapsed",
+    "precision.step_without_unscale", "precision.clip_before_unscale", "precision.optimizer_epsilon",
     "precision.no_grad_scaler", "precision.gradient_underflow", "precision.norm_weights_frozen", "precision.loss_computed_in_half",
     "precision.autocast_around_backward",
     "stall.accumulated_gradients_discarded",
@@ -35,7 +36,7 @@ MODULES = (
     "ranks.diverged_weights", "ranks.same_data_on_every_rank", "ranks.straggler",
     "stall.chance_accuracy", "validation.overfitting", "data.empty_dataset", "cache.empty", "cache.stale_entries",
     "precision.accuracy_loss", "speed.slows_down",
-    "logging.points_dropped", "logging.step_not_increasing", "logging.nan_hidden", "logging.two_writers",
+    "logging.points_dropped", "logging.step_not_increasing", "logging.two_writers",
 )  # fmt: skip
 
 

@@ -14,6 +14,10 @@ from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict
 from trainsleuth.rules.wording import number
 
 SYMPTOMS = ("nan/loss-not-finite", "crash/exception", "stall/flat-loss", "stall/uniform-predictions")
+KINDS = (
+    "nan/bad-sample", "nan/log-of-zero", "nan/sqrt-at-zero", "nan/zero-division", "nan/exp-overflow", "nan/half-overflow",
+    "nan/softmax-of-empty-row", "nan/variance-of-one-sample", "nan/where-trap", "nan/ctc-infinite", "nan/diverged", "nan/first-operation",
+)  # fmt: skip
 CONSEQUENCES = (
     "stall/input-ignored", "stall/metric-does-not-follow-loss", "stall/dead-units", "stall/vanishing-gradient",
     "stall/inputs-and-targets-misaligned", "stall/scaler-skips-steps", "stall/no-gradient", "data/not-normalised", "crash/known",

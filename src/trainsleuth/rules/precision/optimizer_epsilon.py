@@ -17,13 +17,14 @@ When it is wrong
 from trainsleuth.case.chart import HalfParameter, ProcessChart
 from trainsleuth.rules.halves import SMALLEST
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.origins import KINDS
 from trainsleuth.rules.wording import count, names, number, percent
 
 
 @cause_rule(
     "precision/optimizer-epsilon", explains=("stall/flat-loss", "stall/uniform-predictions", "nan/loss-not-finite"),
     masks=("precision/gradient-underflow", "precision/norm-weights-frozen", "precision/loss-computed-in-half", "stall/dead-units",
-           "stall/inputs-and-targets-misaligned"),
+           "stall/inputs-and-targets-misaligned", *KINDS),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     for optimizer in chart.optimizers.values():

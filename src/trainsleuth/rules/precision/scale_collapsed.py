@@ -18,6 +18,7 @@ When it is wrong
 from trainsleuth.case.chart import ProcessChart, place
 from trainsleuth.rules.halves import in_float16, vanishing
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.origins import origin_of
 from trainsleuth.rules.wording import count, number
 
 FELL = 100
@@ -44,10 +45,14 @@ def rule(chart: ProcessChart) -> Verdict:
     if not falling and not gone:
         return None
     skipped = sum(optimizer.skipped for optimizer in chart.optimizers.values())
-    at, made = place(chart.skips[-1]["at"]), place(chart.scalers[0]["at"])
+    at, made, origin = place(chart.skips[-1]["at"]), place(chart.scalers[0]["at"]), origin_of(chart)
     return Seen(
         title=f"the scale of the loss fell from {number(first)} to {number(last)}" + (", and gradients vanish" if gone else ""),
-        where=[Spot(at, "steps are skipped here, and each skip halves the scale") if at else None, made],
+        where=[
+            Spot(origin.at, "overflows here") if origin is not None and origin.at else None,
+            Spot(at, "steps are skipped here, and each skip halves the scale") if at else None,
+            made,
+        ],
         evidence=[
             f"{skipped:,} of {count(chart.windows, 'step')} were skipped because a gradient was Inf or NaN",
             f"scale {number(first)} at the start, {number(halfway)} halfway, {number(last)} in window {window:,}",

@@ -19,6 +19,7 @@ import math
 from trainsleuth.case.chart import ProcessChart, place
 from trainsleuth.rules.halves import minds_size
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.origins import KINDS
 from trainsleuth.rules.wording import count, number
 
 ENOUGH = 3
@@ -27,7 +28,7 @@ ENOUGH = 3
 @cause_rule(
     "precision/step-without-unscale", explains=("stall/flat-loss", "stall/uniform-predictions", "nan/loss-not-finite"),
     masks=("precision/clip-before-unscale", "stall/dead-units", "stall/vanishing-gradient", "stall/inputs-and-targets-misaligned",
-           "stall/input-ignored", "precision/no-grad-scaler"),
+           "stall/input-ignored", "precision/no-grad-scaler", *KINDS),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     broken = any(curve.not_finite for curve in chart.losses.values())
