@@ -72,7 +72,7 @@ def test_all_probes_are_named_here() -> None:
 def test_with_all_probes_whole_none_is_switched_off(trainer: Trainer) -> None:
     output, report = trainer.train("")
     assert output == trainer.plain
-    assert output.count("0x") == 11
+    assert output.count("0x") == 12
     assert report["probes_off"] == []
     assert report["verdict"] == "healthy"
 
