@@ -35,8 +35,9 @@ def _is_free(window: int) -> bool:
 class Share:
     """One kind of optional work, its measured cost, and how often it may be done."""
 
-    def __init__(self, budget: float, densest: int = 1) -> None:
+    def __init__(self, budget: float, densest: int = 1, allowance: float = ALLOWANCE) -> None:
         self._budget = budget
+        self._allowance = allowance
         self._densest = densest
         self._cost = 0.0
         self._awake = 0.0
@@ -54,7 +55,7 @@ class Share:
         if _is_free(window):
             return True
         if window in LANDMARKS:
-            return self._affordable(ALLOWANCE)
+            return self._affordable(self._allowance)
         return window % self.stride == 0 and self._affordable()
 
     def _affordable(self, allowance: float = 0.0) -> bool:

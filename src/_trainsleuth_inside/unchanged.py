@@ -1,12 +1,12 @@
 """Whether weights, inputs and results of a model still hold the numbers that its forward has seen when backward begins.
 
 PyTorch counts changes itself, and refuses a backward whose tensors were changed. What it cannot see is a write through `.data`, through
-a numpy array on the same memory, or by a fused optimizer: same version, other numbers. Samples of bounded size are compared.
+a numpy array on the same memory, or by a fused optimizer: same version, other numbers. Samples of bounded size are compared, in those of
+the first hundred windows that are looked at deeply.
 """
 
 from __future__ import annotations
 
-import time
 import weakref
 from typing import Any, Dict, List, Optional, Set, Tuple
 
@@ -16,6 +16,7 @@ from _trainsleuth_inside.places import Place
 
 MOST_TENSORS = 500
 MOST_NODES = 20_000
+UNTIL = 100  # windows
 Known = Tuple[str, Any, int, Any]  # name, weak reference, version, sample
 
 
@@ -26,7 +27,10 @@ class Unchanged:
 
     def remember(self, module: Any, args: Any, result: Any) -> None:
         """After a forward that records gradients."""
-        torch, began = self._watch.torch, time.perf_counter()
+        if self._watch.windows >= UNTIL:
+            self.forget()
+            return
+        torch = self._watch.torch
         given = [(f"argument {index}", value) for index, value in enumerate(args) if isinstance(value, torch.Tensor)]
         results = result if isinstance(result, (list, tuple)) else [result]
         given += [("the result", value) for value in results if isinstance(value, torch.Tensor)]
@@ -37,14 +41,13 @@ class Unchanged:
                 for name, tensor in (*given, *named)[:MOST_TENSORS]
                 if readable(tensor) and tensor.layout == torch.strided and tensor.numel() and not tensor.is_inference()
             ]
-        self._watch.deep_window.also_cost(time.perf_counter() - began)
 
     def forget(self) -> None:
         self._known.clear()
 
     def compare(self, loss: Any, at: Optional[Place]) -> None:
         """Before a backward: tensors whose version is as it was and whose numbers are not."""
-        torch, watch, began = self._watch.torch, self._watch, time.perf_counter()
+        torch, watch = self._watch.torch, self._watch
         found: List[Tuple[str, Any]] = []
         changed: List[Any] = []
         with torch.no_grad():
@@ -68,7 +71,6 @@ class Unchanged:
                 watch.facts.once("silent_change", "silent_change", names=names[:8], at=at, window=window)
 
         read_all(watch, changed, arrived)
-        watch.deep_window.also_cost(time.perf_counter() - began)
 
 
 def _leaves(root: Any) -> Set[int]:

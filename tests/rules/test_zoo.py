@@ -13,7 +13,7 @@ from watching import ZOO, Watched
 sys.path.insert(0, str(ZOO))
 from check import Specimen, judge, specimens
 
-RUN_TWICE = ("nan/", "autograd/", "precision/", "checkpoint/")
+NEWER = ("nan/", "autograd/", "precision/", "checkpoint/", "logging/", "crash/")
 NEED_FRAMEWORKS = ("lightning", "hf_", "accelerate")
 QUICK_HEALTHY = (
     "gan_two_optimizers", "gradient_accumulation", "frozen_backbone", "lbfgs_closure", "warmup_from_zero", "policy_gradient",
@@ -33,9 +33,9 @@ def chosen() -> list[Specimen]:
 
 
 def marked(specimen: Specimen) -> Any:
-    """One program of each kind that has to be run twice is enough for `make test`; the other forms are for `make test-all`."""
-    another_form = specimen.name.startswith(RUN_TWICE) and "--" in specimen.name
-    return pytest.param(specimen, marks=pytest.mark.long) if another_form else specimen
+    """Of each newer kind one sick program is enough for `make test`; other forms and the cured twins are for `make test-all`."""
+    longer = specimen.name.startswith(NEWER) and ("--" in specimen.name or specimen.expected is None)
+    return pytest.param(specimen, marks=pytest.mark.long) if longer else specimen
 
 
 @pytest.mark.parametrize("specimen", [marked(specimen) for specimen in chosen()], ids=lambda specimen: specimen.name.replace(" ", "-"))

@@ -165,6 +165,7 @@ TWO_FAULTS = SICK.replace("lr=0.5", "lr=0.0").replace("range(80)", "range(120)")
 
 
 @needs_sandbox
+@pytest.mark.long
 def test_of_knobs_that_cure_only_together_the_smallest_set_is_found(server: ForkServer, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TWO_FAULTS)
     server.run(tmp_path / "train.py", tmp_path / "case")
@@ -223,6 +224,7 @@ for step in range(3):
 
 
 @needs_sandbox
+@pytest.mark.long
 def test_the_part_that_crashes_alone_is_found(server: ForkServer, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(CRASHING)
     server.run(tmp_path / "train.py", tmp_path / "case")
@@ -275,6 +277,7 @@ def test_the_list_of_knobs_and_the_page_of_one() -> None:
 
 
 @needs_sandbox
+@pytest.mark.long
 def test_run_prove_fix_does_all_in_one_go_and_keeps_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SICK + "raise SystemExit(3)\n")
     words = ("--case", "case", "--prove", "--fix", "--json", "out.json", "--", sys.executable, "train.py")

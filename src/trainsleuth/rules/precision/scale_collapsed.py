@@ -58,7 +58,7 @@ def rule(chart: ProcessChart) -> Verdict:
             f"scale {number(first)} at the start, {number(halfway)} halfway, {number(last)} in window {window:,}",
             *(found.evidence() if gone else []),
         ],
-        severity="critical" if gone else "warning",
+        severity="critical" if gone or origin is not None else "warning",
         step=window,
         statement="gradients are Inf or NaN again and again, so that the scale never recovers",
         advice=[
