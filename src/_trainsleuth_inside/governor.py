@@ -41,10 +41,14 @@ class Share:
         self._densest = densest
         self._cost = 0.0
         self._awake = 0.0
+        self.stride = densest
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin to count anew: a forked child has its own time and its own costs."""
         self._spent = 0.0
         self._began = time.perf_counter()
         self._last_written = 0.0
-        self.stride = densest
 
     def next_after(self, window: int) -> int:
         """The next window that might be looked at."""

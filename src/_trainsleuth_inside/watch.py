@@ -84,6 +84,9 @@ class Watch:
     def _forked(self) -> None:
         """What the parent has not written yet is the parent's to write."""
         self._pid = os.getpid()
+        self._began = self._flushed = time.perf_counter()
+        self.numbers.restart()
+        self.depth.restart()
         self.windows = self.backwards = 0
         for series in self.losses.values():
             series.forget()
