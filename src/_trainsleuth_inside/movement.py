@@ -32,7 +32,7 @@ class Snapshot:
                 now = sample(parameter)
                 difference = now - before
                 scale = (parameter.numel() / max(1, now.numel())) ** 0.5
-                numbers += [_norm(parameter.grad), before.norm().float() * scale, difference.norm().float() * scale,
+                numbers += [_gradient(torch, parameter.grad), _norm(torch, before) * scale, _norm(torch, difference) * scale,
                             (difference != 0).sum().float() / max(1, now.numel())]  # fmt: skip
                 rows.append([watch.parameters.number(parameter), int(parameter.requires_grad), 1,
                              0 if parameter.grad is None else 1])  # fmt: skip
@@ -41,7 +41,7 @@ class Snapshot:
                 if id(parameter) in held or len(rows) >= 2 * MOST_TENSORS or not plain(torch, parameter):
                     continue
                 moved = watch.parameters.moved(parameter)
-                numbers += [_norm(parameter.grad), None, None, None if moved is None else float(moved)]
+                numbers += [_gradient(torch, parameter.grad), None, None, None if moved is None else float(moved)]
                 rows.append([watch.parameters.number(parameter), int(parameter.requires_grad), 0,
                              0 if parameter.grad is None else 1])  # fmt: skip
             window = record.windows
@@ -79,12 +79,15 @@ def read_all(watch: Any, numbers: List[Any], then: Any) -> None:
         watch.late.read(stacked, arrived)
 
 
-def _norm(grad: Any) -> Optional[Any]:
+def _gradient(torch: Any, grad: Any) -> Optional[Any]:
     if grad is None:
         return None
-    if grad.is_sparse:
-        grad = grad._values()
-    return grad.detach().norm().float()
+    return _norm(torch, grad._values() if grad.is_sparse else grad)
+
+
+def _norm(torch: Any, numbers: Any) -> Any:
+    """In 32 bit: the norm of many small numbers may be too large for the 16 bit that each of them fits into."""
+    return torch.linalg.vector_norm(numbers.detach(), dtype=torch.float32)
 
 
 def sample(parameter: Any) -> Any:

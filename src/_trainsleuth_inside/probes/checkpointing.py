@@ -7,8 +7,10 @@ numpy's are not.
 from __future__ import annotations
 
 import importlib
+import os
 import random
 import sys
+import threading
 from typing import Any, Dict, Optional, Tuple
 
 from _trainsleuth_inside import places
@@ -17,6 +19,7 @@ from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 
 MOST_LOOKS = 64
+DRAW_NOTHING = tuple(f"{os.sep}{name}{os.sep}" for name in ("tqdm", "torch", "tensorboard", "wandb", "rich"))
 
 
 def install(watch: Watch, probe: Probe) -> None:
@@ -51,7 +54,7 @@ def install(watch: Watch, probe: Probe) -> None:
         now = states()
         if before is None or now is None:
             return
-        drawn = [name for name in ("Python", "numpy") if before[name] != now[name]]
+        drawn = [name for name in ("Python", "numpy") if before[name] != now[name]] if _nobody_else_draws() else []
         if not options.get("preserve_rng_state", True) and before["torch"] != now["torch"]:
             drawn.append("torch")
         if drawn and torch.is_grad_enabled():
@@ -62,6 +65,20 @@ def install(watch: Watch, probe: Probe) -> None:
             )  # fmt: skip
 
     module.checkpoint = checkpoint  # type: ignore[attr-defined]
+
+
+def _nobody_else_draws() -> bool:
+    """Whether all other threads belong to libraries that draw nothing; a thread that prepares batches shares the random states."""
+    frames = sys._current_frames()
+    for thread in threading.enumerate():
+        frame: Any = frames.get(thread.ident or 0)
+        files = []
+        while frame is not None:
+            files.append(frame.f_code.co_filename)
+            frame = frame.f_back
+        if thread is not threading.current_thread() and not any(part in file for file in files for part in DRAW_NOTHING):
+            return False
+    return True
 
 
 def _where(function: Any) -> Optional[Tuple[str, int, str]]:

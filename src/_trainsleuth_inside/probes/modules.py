@@ -8,12 +8,11 @@ import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
 from _trainsleuth_inside import places
-from _trainsleuth_inside.aside import readable
 from _trainsleuth_inside.deep import DeepWindow
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.heartbeat import FORWARD, OUTSIDE
 from _trainsleuth_inside.models import ModelRecord
-from _trainsleuth_inside.movement import read_all
+from _trainsleuth_inside.movement import plain, read_all
 from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 
@@ -193,26 +192,23 @@ def install(watch: Watch, probe: Probe) -> None:
         count_bad(module, "loaded", places.of_frame(sys._getframe(2)))
 
     def count_bad(module: Any, when: str, at: Optional[places.Place]) -> None:
-        """Weights that are not finite before anything was learnt; in buffers an infinity may be meant (a mask)."""
+        """Weights that are not finite before anything was learnt; in what is not trained an infinity may be meant (a mask)."""
         if watch.late.busy():
             return
         names: List[str] = []
         counts: List[Any] = []
         with watch.plainly(), torch.no_grad():
-            for tensors, bad in ((module.named_parameters(), _not_finite), (module.named_buffers(), torch.isnan)):
-                for name, tensor in tensors:
-                    if readable(tensor) and tensor.is_floating_point() and tensor.device.type != "meta" and tensor.numel():
-                        names.append(name)
-                        counts.append(bad(tensor.detach()).sum().float())
+            for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+                if plain(torch, tensor):
+                    numbers = tensor.detach()
+                    names.append(name)
+                    counts.append((~torch.isfinite(numbers) if tensor.requires_grad else torch.isnan(numbers)).sum().float())
             read_all(watch, counts, lambda values: say_bad(module, when, at, names, values))
 
     def say_bad(module: Any, when: str, at: Optional[places.Place], names: List[str], values: List[float]) -> None:
         rows = [(name, int(value)) for name, value in zip(names, values) if value]
         if rows:
             watch.facts.write("bad_weights", kind=type(module).__name__, when=when, at=at, rows=rows[:MOST_NAMES])
-
-    def _not_finite(tensor: Any) -> Any:
-        return ~torch.isfinite(tensor)
 
     base.load_state_dict = load_state_dict
 

@@ -404,10 +404,10 @@ class ProcessChart:
                 known.with_gradient += 1
             if changed or update:
                 known.moved += 1
-            known.gradient, known.weight, known.update, known.changed_share = gradient, weight, update, changed
-            if any(value is not None and not math.isfinite(value) for value in (gradient, weight)):
+            if _broke(known, gradient, weight):
                 keep(self.bad_parameters, known.name, 16)
                 self.bad_between = self.bad_between or (self._looked_at, int(fact["window"]) + 1)
+            known.gradient, known.weight, known.update, known.changed_share = gradient, weight, update, changed
             if gradient is not None and len(known.first_gradients) < 8:
                 known.first_gradients.append(gradient)
         self._looked_at = int(fact["window"])
@@ -602,6 +602,14 @@ class ProcessChart:
 
     def _stop(self, fact: Fact) -> None:
         self.stopped = True
+
+
+def _broke(known: Parameter, gradient: float | None, weight: float | None) -> bool:
+    """A gradient that is NaN, or a weight that was finite when it was looked at last. The norm of a gradient may overflow though the
+    gradient does not, and a weight that was bad from the start may be one that nobody uses."""
+    if gradient is not None and math.isnan(gradient):
+        return True
+    return weight is not None and not math.isfinite(weight) and known.weight is not None and math.isfinite(known.weight)
 
 
 _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {

@@ -12,7 +12,8 @@ How it is confirmed
 How to cure it
     Draw the number with torch inside the function (torch.rand(()) < p), or outside of it and pass it in as an argument.
 When it is wrong
-    Random numbers that do not touch the result (for logging, say) do no harm.
+    Random numbers that do not touch the result (for logging, say) do no harm. While a thread of the program's own runs beside it, nothing is
+    said: that thread may have drawn them.
 """
 
 from trainsleuth.case.chart import ProcessChart, place

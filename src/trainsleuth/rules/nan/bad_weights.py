@@ -10,16 +10,17 @@ How it is confirmed
 How to cure it
     Go back to an older checkpoint, and check before saving. Where a buffer is bad (a running variance), it can be reset.
 When it is wrong
-    Buffers that hold -inf on purpose (masks) are not counted: only NaN in buffers is, and both in parameters.
+    What is not trained may hold -inf on purpose (masks): there only NaN counts. Bad numbers that no loss ever met (a row of an embedding that
+    is never looked up) are a note.
 """
 
 from trainsleuth.case.chart import ProcessChart, place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
-from trainsleuth.rules.origins import CONSEQUENCES, SYMPTOMS
+from trainsleuth.rules.origins import CONSEQUENCES, KINDS, SYMPTOMS, went_bad
 from trainsleuth.rules.wording import count
 
 
-@cause_rule("nan/bad-weights", explains=SYMPTOMS, masks=(*CONSEQUENCES, "nan/first-operation", "nan/diverged", "nan/bad-sample"))
+@cause_rule("nan/bad-weights", explains=SYMPTOMS, masks=(*CONSEQUENCES, *KINDS))
 def rule(chart: ProcessChart) -> Verdict:
     for fact in chart.bad_weights:
         names = [name for name, _ in fact["rows"]]
@@ -32,6 +33,7 @@ def rule(chart: ProcessChart) -> Verdict:
             where=[Spot(at, "loaded here" if loaded else "called here for the first time")] if at else [],
             evidence=[f"{count(numbers, 'number')} in {count(names, 'tensor')} of {fact['kind']}: {shown}"],
             advice=["go back to a checkpoint from before the damage; check torch.isfinite of the weights before saving"],
+            severity="critical" if went_bad(chart) else "note",
             step=0,
         )
     return None
