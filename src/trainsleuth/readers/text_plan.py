@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from trainsleuth.readers.line_layout import Layout
 
 MOST_CONTEXT_WORDS = 4
+
+Number = TypeVar("Number", int, float)
 
 
 @dataclass
@@ -55,10 +58,10 @@ class Taken:
     times: list[float] | None
 
     def part(self, start: int, end: int) -> Taken:
-        def cut(column: list[float] | None) -> list[float] | None:
+        def cut(column: list[Number] | None) -> list[Number] | None:
             return None if column is None else column[start:end]
 
         values = [(name, column[start:end], digits) for name, column, digits in self.values]
         return Taken(
             self.plan, self.lines[start:end], values, cut(self.epochs), cut(self.steps), cut(self.totals), cut(self.times)
-        )  # type: ignore[arg-type]
+        )
