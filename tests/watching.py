@@ -11,14 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from trainsleuth.case.folder import Case, create_case
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.supervise.command import environment_for
 from trainsleuth.supervise.session import finish
-from trainsleuth.trials import examine
+from trainsleuth.trials import examine, sandbox
 
 HERE = Path(__file__).resolve().parent
 ZOO = HERE.parent / "zoo"
+
+needs_sandbox = pytest.mark.skipif(
+    sandbox.available() is not None, reason=f"trials need a sandbox, which this machine does not allow: {sandbox.available()}"
+)
 
 
 @dataclass

@@ -55,11 +55,7 @@ PROBES: Tuple[Tuple[str, Install], ...] = (
 
 
 def torch_imported(torch: Any, facts: FactWriter, beat: Heartbeat) -> None:
-    try:
-        watch = Watch(torch, facts, beat, float(os.environ.get("TRAINSLEUTH_BUDGET", "0.01")))
-    except Exception as problem:
-        facts.write("probe_off", probe="all", why=f"{type(problem).__name__}: {problem}")
-        return
+    watch = Watch(torch, facts, beat, float(os.environ.get("TRAINSLEUTH_BUDGET", "0.01")))
     for name, install in PROBES:
         probe = Probe(name, facts)
         try:

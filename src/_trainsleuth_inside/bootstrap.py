@@ -52,6 +52,7 @@ def begin() -> None:
     facts.write("started", at=time.time())
 
     from _trainsleuth_inside import dump_on_signal, knobs
+    from _trainsleuth_inside.guard import Probe
     from _trainsleuth_inside.probes import crash, forking
 
     crash.install(facts)
@@ -90,7 +91,7 @@ def begin() -> None:
         arrival.torch_imported(torch, facts, beat)
         _end_in_forked_children_too(ended)
 
-    import_hooks.after_import("torch", torch_arrived)
+    import_hooks.after_import("torch", Probe("all", facts).guard(torch_arrived))
     knobs.set_at_the_start(facts)
 
 

@@ -12,6 +12,7 @@ _waiting: Dict[str, List[Callback]] = {}
 
 
 def after_import(name: str, callback: Callback) -> None:
+    """The callback must be guarded (see guard.Probe): what it raises would come out of the program's own import."""
     if name in sys.modules:
         callback(sys.modules[name])
         return
@@ -46,10 +47,7 @@ def _call_back_after(loader: Any, name: str) -> None:
             pass
         execute(module)
         for callback in _waiting.pop(name, []):
-            try:
-                callback(module)
-            except Exception:  # the program's import has succeeded; ours is the failure
-                pass
+            callback(module)
 
     try:
         loader.exec_module = exec_module

@@ -7,7 +7,6 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from _trainsleuth_inside.places import Place
 
-MODE_SENSITIVE = ("Dropout", "BatchNorm", "InstanceNorm", "DropPath", "AlphaDropout")
 Setting = Tuple[bool, bool, Optional[str]]  # train mode, gradients on, loader of the batch
 
 

@@ -52,11 +52,11 @@ def of_frame(frame: Optional[FrameType]) -> Optional[Place]:
     while frame is not None:
         kind = kind_of(frame.f_code.co_filename)
         if kind == USER:
-            return _place(frame)
+            return place_of(frame)
         if kind == LIBRARY and _worth_naming(frame.f_code):
             fallback = frame  # the outermost library frame is nearest to what the user typed
         frame = frame.f_back
-    return None if fallback is None else _place(fallback)
+    return None if fallback is None else place_of(fallback)
 
 
 def around(skip: int = 1) -> Optional[Place]:
@@ -66,7 +66,7 @@ def around(skip: int = 1) -> Optional[Place]:
     while frame is not None:
         if kind_of(frame.f_code.co_filename) == USER:
             if inner is not None:
-                return _place(frame)
+                return place_of(frame)
             inner = frame
         frame = frame.f_back
     return None
@@ -77,7 +77,7 @@ def _worth_naming(code: CodeType) -> bool:
     return not name.startswith("<") and not name.endswith(("runpy.py", "threading.py"))
 
 
-def _place(frame: FrameType) -> Place:
+def place_of(frame: FrameType) -> Place:
     code = frame.f_code
     path = _paths.get(code.co_filename)
     if path is None:

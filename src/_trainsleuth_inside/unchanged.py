@@ -11,11 +11,11 @@ import weakref
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from _trainsleuth_inside.aside import readable
+from _trainsleuth_inside.graph import nodes
 from _trainsleuth_inside.movement import read_all, sample
 from _trainsleuth_inside.places import Place
 
 MOST_TENSORS = 500
-MOST_NODES = 20_000
 UNTIL = 100  # windows
 Known = Tuple[str, Any, int, Any]  # name, weak reference, version, sample
 
@@ -75,15 +75,4 @@ class Unchanged:
 
 def _leaves(root: Any) -> Set[int]:
     """The weights that a graph leads to."""
-    waiting, seen = [root] if root is not None else [], {root}
-    leaves: Set[int] = set()
-    while waiting and len(seen) < MOST_NODES:
-        node = waiting.pop()
-        variable = getattr(node, "variable", None)
-        if variable is not None:
-            leaves.add(id(variable))
-        for following, _ in node.next_functions:
-            if following is not None and following not in seen:
-                seen.add(following)
-                waiting.append(following)
-    return leaves
+    return {id(node.variable) for _, node in nodes([root]) if hasattr(node, "variable")}

@@ -5,17 +5,14 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import pytest
-
 from trainsleuth.case.folder import open_case
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.remedies.verify import Checked, Shown, check, environment_words, judge
 from trainsleuth.rules.kinds import Finding
-from trainsleuth.trials import sandbox
 from trainsleuth.trials.measure import learning
 from trainsleuth.trials.settle import Bench
 from trainsleuth.trials.trial import Outcome
-from watching import ForkServer
+from watching import ForkServer, needs_sandbox
 
 RULE = "stall/double-softmax"
 
@@ -76,7 +73,7 @@ def test_without_the_finding_in_the_control_nothing_can_be_compared() -> None:
     assert "did not show the finding again" in why
 
 
-@pytest.mark.skipif(sandbox.available() is not None, reason=str(sandbox.available()))
+@needs_sandbox
 def test_a_changed_variable_is_tried_as_well(server: ForkServer, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(READS_A_VARIABLE)

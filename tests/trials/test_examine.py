@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from watching import trainsleuth
+from watching import needs_sandbox, trainsleuth
+
+pytestmark = needs_sandbox
 
 LOG_OF_ZERO_LATE = """
     import random

@@ -12,10 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from trainsleuth.trials import sandbox
-from watching import ForkServer, trainsleuth
-
-needs_sandbox = pytest.mark.skipif(sandbox.available() is not None, reason=str(sandbox.available()))
+from watching import ForkServer, needs_sandbox, trainsleuth
 
 SICK = """
 import torch

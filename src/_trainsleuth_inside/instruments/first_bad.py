@@ -10,8 +10,18 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, Optional, Tuple
 
-from _trainsleuth_inside.instruments.numbers import CLEAN, INF, NAN, bad_rows, describe, holds_numbers, state, tensors_in
-from _trainsleuth_inside.instruments.whereabouts import Surveyor, Whereabouts
+from _trainsleuth_inside.instruments.numbers import (
+    CLEAN,
+    INF,
+    NAN,
+    bad_rows,
+    describe,
+    holds_numbers,
+    state,
+    storage_of,
+    tensors_in,
+)
+from _trainsleuth_inside.instruments.whereabouts import Surveyor, Whereabouts, dispatching
 
 PASSED_OVER = (
     "aten.empty", "aten.new_empty", "aten.detach", "aten.alias", "aten.record_stream", "aten.is_", "aten._local_scalar", "aten.set_",
@@ -44,7 +54,7 @@ class FirstBad:
         self._links: Dict[int, Link] = {}
         self._kept: List[Any] = []  # bad tensors live on, or another would get their storage
         self._pid = os.getpid()
-        self.mode = _mode_of(self)
+        self.mode = dispatching(self.run)
 
     # -- while the program runs ------------------------------------------------------------------------------------
 
@@ -73,7 +83,7 @@ class FirstBad:
         where: Whereabouts, copies: List[Any],
     ) -> None:  # fmt: skip
         sources = [(tensor, was) for tensor, was in zip(inputs, before) if was != CLEAN]
-        links = [self._links.get(_storage(tensor)) or self._from_outside(tensor, was, where) for tensor, was in sources]
+        links = [self._links.get(storage_of(tensor)) or self._from_outside(tensor, was, where) for tensor, was in sources]
         parent = next((link for link in links if link is not None and not link.constant), links[0] if links else None)
         link = Link(name, bad, where, parent)
         is_new = (bad == NAN and NAN not in before) or (bad == INF and not any(before))
@@ -86,7 +96,7 @@ class FirstBad:
                 "zero_gradient": self._gradient_was_zero(where, copies, before, output, parent),
                 "row_of_minus_inf": _row_of_minus_inf(self.torch, name, copies),
             }  # fmt: skip
-        self._links[_storage(output)] = link
+        self._links[storage_of(output)] = link
         self._kept.append(output)
 
     def _from_outside(self, tensor: Any, bad: str, where: Whereabouts) -> Link:
@@ -96,21 +106,21 @@ class FirstBad:
             "dtype": str(tensor.dtype).replace("torch.", ""), "inputs": [], "role": self._role(tensor),
             "rows": bad_rows(self.torch, tensor),
         })  # fmt: skip
-        self._links[_storage(tensor)] = link
+        self._links[storage_of(tensor)] = link
         self._kept.append(tensor)
         return link
 
     def _role(self, tensor: Any) -> Dict[str, Any]:
-        storage = _storage(tensor)
+        storage = storage_of(tensor)
         for record in list(self.watch.models.values()):
             root = record.module()
             for kind, named in (("parameter", "named_parameters"), ("buffer", "named_buffers")):
                 for name, known in getattr(root, named)() if root is not None else ():
-                    if _storage(known) == storage:
+                    if storage_of(known) == storage:
                         return {"kind": kind, "name": name}
-                    if kind == "parameter" and known.grad is not None and _storage(known.grad) == storage:
+                    if kind == "parameter" and known.grad is not None and storage_of(known.grad) == storage:
                         return {"kind": "gradient", "name": name}
-        if any(_storage(known) == storage for known in self.watch.owned_parameters()):
+        if any(storage_of(known) == storage for known in self.watch.owned_parameters()):
             return {"kind": "parameter", "name": ""}
         return {"kind": "data"}
 
@@ -178,7 +188,7 @@ class FirstBad:
         """The origin of what is bad in this tensor, with the chain of operations that led from there to here."""
         if state(self.torch, tensor) == CLEAN:
             return None
-        link = self._links.get(_storage(tensor))
+        link = self._links.get(storage_of(tensor))
         chain: List[Link] = []
         while link is not None:
             chain.append(link)
@@ -215,13 +225,6 @@ def _shortened(links: List[Link]) -> List[Link]:
     return kept if len(kept) <= MOST_CHAIN else kept[: MOST_CHAIN // 2] + kept[-MOST_CHAIN // 2 :]
 
 
-def _storage(tensor: Any) -> int:
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except (RuntimeError, NotImplementedError):
-        return id(tensor)
-
-
 def _constant(name: str, args: Any, kwargs: Any) -> bool:
     if name.startswith(CONSTANTS):
         return True
@@ -239,13 +242,3 @@ def _row_of_minus_inf(torch: Any, name: str, inputs: List[Any]) -> Optional[bool
         return None
     empty = torch.isneginf(inputs[0].detach().float())
     return any(bool(empty.all(dim).any()) for dim in range(empty.dim()))
-
-
-def _mode_of(book: FirstBad) -> Any:
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Mode(TorchDispatchMode):  # type: ignore[misc]
-        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return book.run(function, args, kwargs or {})
-
-    return Mode()

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from _trainsleuth_inside import places
+from _trainsleuth_inside import graph, places
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.instruments.examination import leave
 from _trainsleuth_inside.instruments.whereabouts import Surveyor
 from _trainsleuth_inside.places import Place
 from _trainsleuth_inside.standing import stands_for
 
-MOST_NODES = 20_000
 MOST_REMEMBERED = 1_000_000
 NO_NUMBER = (1 << 64) - 1  # of nodes that only collect gradients; they belong to no graph alone
 
@@ -79,17 +78,9 @@ class BackwardBook:
 
 
 def _nodes(roots: List[Any], stop: Any = ()) -> Iterator[Tuple[Any, Any]]:
-    """The nodes of a graph from the loss on, nearest first, each with the node that uses it; not beyond those that are to stop at."""
-    waiting: List[Tuple[Any, Any]] = [(None, root) for root in roots]
-    seen: Set[Any] = set()
-    while waiting and len(seen) < MOST_NODES:
-        user, node = waiting.pop(0)
-        if node in seen or _number(node) == NO_NUMBER:
-            continue
-        seen.add(node)
-        yield user, node
-        if _number(node) not in stop:
-            waiting.extend((node, following) for following, _ in node.next_functions if following is not None)
+    """The nodes of a graph from the loss on, each with the node that uses it; not beyond those that are to stop at."""
+    found = graph.nodes(roots, enter=lambda node: _number(node) not in stop)
+    return ((user, node) for user, node in found if _number(node) != NO_NUMBER)
 
 
 def _number(node: Any) -> int:

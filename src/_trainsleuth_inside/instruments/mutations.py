@@ -16,9 +16,9 @@ from typing import Any, Dict, List, Optional, Tuple
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.instruments import graphs
 from _trainsleuth_inside.instruments.examination import leave
-from _trainsleuth_inside.instruments.numbers import tensors_in
-from _trainsleuth_inside.instruments.whereabouts import Surveyor, Whereabouts
-from _trainsleuth_inside.places import USER, Place, _place, kind_of
+from _trainsleuth_inside.instruments.numbers import storage_of, tensors_in
+from _trainsleuth_inside.instruments.whereabouts import Surveyor, Whereabouts, dispatching
+from _trainsleuth_inside.places import USER, Place, kind_of, place_of
 
 KEPT = 1 << 16  # numbers of a saved tensor that are kept to compare
 MOST_TOLD = 8
@@ -57,7 +57,7 @@ class MutationExamination:
         self._outstanding: List[Saved] = []
         self._tracing = False
         self._lines: Dict[int, Place] = {}  # of each traced frame the line that is being run
-        self._mode = _mode_of(self)
+        self._mode = dispatching(self.run)
         self._backwards = graphs.BackwardBook(watch, self._surveyor, probe)
 
     def arm(self) -> None:
@@ -89,7 +89,7 @@ class MutationExamination:
             bumps = "_fused_" not in op
             if is_list and bumps and _version(tensor) == version:
                 self._torch.autograd.graph.increment_version(tensor)  # outside of a dispatch mode torch does this by itself
-            self._writes.setdefault(_storage(tensor), []).append(Write(self._count, op, version, bumps, where))
+            self._writes.setdefault(storage_of(tensor), []).append(Write(self._count, op, version, bumps, where))
         return result
 
     def _written_by(self, function: Any) -> Tuple[Tuple[int, str, bool, bool], ...]:
@@ -125,7 +125,7 @@ class MutationExamination:
         changed = not self._same(saved)
         if version == saved.version and (not changed or any(part in name for part in UPDATED_BY_DESIGN)):
             return
-        writes = [write for write in self._writes.get(_storage(saved.tensor), []) if write.number > saved.after]
+        writes = [write for write in self._writes.get(storage_of(saved.tensor), []) if write.number > saved.after]
         if version == saved.version and not writes and not self._tracing:
             saved.reported = True
             self._tell(saved, name, version, writes, final=False)
@@ -165,11 +165,11 @@ class MutationExamination:
 
     def _name(self, tensor: Any) -> str:
         """The name of the parameter whose memory it is, if it is one."""
-        storage = _storage(tensor)
+        storage = storage_of(tensor)
         for record in list(self._watch.models.values()):
             root = record.module()
             for name, parameter in root.named_parameters() if root is not None else ():
-                if _storage(parameter) == storage:
+                if storage_of(parameter) == storage:
                     return str(name)
         return ""
 
@@ -192,7 +192,7 @@ class MutationExamination:
             before = self._lines.get(id(frame))
             if before is not None:
                 self._look(before)
-            self._lines[id(frame)] = _place(frame)
+            self._lines[id(frame)] = place_of(frame)
             if event == "return":
                 self._lines.pop(id(frame), None)
         return self._traced
@@ -203,8 +203,8 @@ class MutationExamination:
                 where = Whereabouts("forward", line, "", "", "", [])
                 self._count += 1
                 write = Write(self._count, "a write that torch does not see", saved.version, False, where)
-                if not any(known.number > saved.after for known in self._writes.get(_storage(saved.tensor), [])):
-                    self._writes.setdefault(_storage(saved.tensor), []).append(write)
+                if not any(known.number > saved.after for known in self._writes.get(storage_of(saved.tensor), [])):
+                    self._writes.setdefault(storage_of(saved.tensor), []).append(write)
         self._outstanding = self._outstanding[-500:]
 
 
@@ -213,20 +213,3 @@ def _version(tensor: Any) -> Optional[int]:
         return int(tensor._version)
     except RuntimeError:  # an inference tensor keeps none
         return None
-
-
-def _storage(tensor: Any) -> int:
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except (RuntimeError, NotImplementedError):
-        return id(tensor)
-
-
-def _mode_of(book: MutationExamination) -> Any:
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Mode(TorchDispatchMode):  # type: ignore[misc]
-        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return book.run(function, args, kwargs or {})
-
-    return Mode()

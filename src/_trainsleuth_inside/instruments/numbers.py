@@ -72,3 +72,11 @@ def bad_rows(torch: Any, tensor: Any, most: int = 16) -> List[int]:
         flat = flat.abs()
     rows = (~torch.isfinite(flat)).any(1).nonzero().flatten()
     return [int(row) for row in rows[:most]]
+
+
+def storage_of(tensor: Any) -> int:
+    """Which memory it lies in: the same for all views of one tensor."""
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (RuntimeError, NotImplementedError):
+        return id(tensor)

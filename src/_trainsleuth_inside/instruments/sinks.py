@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Dict, Iterator, List, NoReturn, Optional, Tuple
 
+from _trainsleuth_inside.graph import edges
 from _trainsleuth_inside.instruments.numbers import CLEAN, state
 from _trainsleuth_inside.probes import crash
 
@@ -67,18 +68,12 @@ def file_of(dataset: Any, index: Any) -> Optional[str]:
 def used_by(root: Any, number: Optional[int], levels: int = 3) -> List[str]:
     """Names of the autograd nodes that used the result of the node with this number, up to a few levels towards the loss."""
     users: Dict[int, List[Any]] = {}
-    waiting, seen, wanted = [root], {root}, []
-    while waiting and len(seen) < MOST_NODES:
-        node = waiting.pop()
-        for following, _ in node.next_functions:
-            if following is None:
-                continue
-            users.setdefault(id(following), []).append(node)
-            if following not in seen:
-                seen.add(following)
-                waiting.append(following)
-    if number is not None:
-        wanted = [node for node in seen if node._sequence_nr() == number and node.name() != "torch::autograd::AccumulateGrad"]
+    wanted: List[Any] = []
+    for user, node in edges([root], MOST_NODES):
+        if user is not None:
+            users.setdefault(id(node), []).append(user)
+        if node._sequence_nr() == number and node not in wanted and node.name() != "torch::autograd::AccumulateGrad":
+            wanted.append(node)
     names: List[str] = []
     for _ in range(levels):
         wanted = [user for node in wanted for user in users.get(id(node), [])][:16]

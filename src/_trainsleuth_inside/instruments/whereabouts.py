@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.places import USER, Place, kind_of
@@ -66,7 +66,7 @@ class Surveyor:
         while frame is not None:
             code = frame.f_code
             if kind_of(code.co_filename) == USER and len(lines) < 4:
-                lines.append(places._place(frame))
+                lines.append(places.place_of(frame))
             elif not lines and code.co_name == "step" and isinstance(frame.f_locals.get("self"), self._torch.optim.Optimizer):
                 in_step = True  # the optimizer's own work, not a closure that it calls
             if module is None and code.co_name == "forward":
@@ -84,7 +84,7 @@ class Surveyor:
         while frame is not None:
             code = frame.f_code
             if kind_of(code.co_filename) == USER:
-                return places._place(frame)
+                return places.place_of(frame)
             if code.co_name == "_engine_run_backward":
                 return None
             frame = frame.f_back
@@ -108,3 +108,14 @@ class Surveyor:
 
 def _written_in_python(node: Any) -> bool:
     return hasattr(type(node), "_forward_cls")
+
+
+def dispatching(run: Callable[[Any, Any, Any], Any]) -> Any:
+    """A mode in which every operation goes through `run(function, args, kwargs)`."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Mode(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return run(function, args, kwargs or {})
+
+    return Mode()

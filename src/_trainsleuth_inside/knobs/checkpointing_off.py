@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from _trainsleuth_inside import import_hooks
+from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.knobs.acting import says
 
 SETTINGS = ("use_reentrant", "context_fn", "determinism_check", "debug", "preserve_rng_state", "early_stop")
@@ -31,4 +32,4 @@ def turn(watch: Any) -> None:
     def replace(module: Any) -> None:
         module.checkpoint, module.checkpoint_sequential = checkpoint, checkpoint_sequential
 
-    import_hooks.after_import("torch.utils.checkpoint", replace)
+    import_hooks.after_import("torch.utils.checkpoint", Probe("checkpointing-off", watch.facts).guard(replace))

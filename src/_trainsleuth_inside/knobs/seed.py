@@ -12,6 +12,7 @@ import random
 from typing import Any, Callable
 
 from _trainsleuth_inside import import_hooks
+from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.knobs.acting import says
 
 WIDTH = 2**32
@@ -38,5 +39,5 @@ def turn(watch: Any, offset: int = 1000) -> None:
     torch.manual_seed(torch.initial_seed() % WIDTH + offset)
     torch.manual_seed = torch.random.manual_seed = shifted(torch.manual_seed)
     random.seed = shifted(random.seed)
-    import_hooks.after_import("numpy", for_numpy)
+    import_hooks.after_import("numpy", Probe("seed", watch.facts).guard(for_numpy))
     says(watch, "seed")(offset=offset)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainsleuth.case.chart import keep
+from trainsleuth.case.entries import keep
 from trainsleuth.case.roles import Role, Split, split_of
 from trainsleuth.case.series import Series
 from trainsleuth.readers.kinds import Fact

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from trainsleuth.case.chart import Place
+from trainsleuth.case.entries import Place
 
 INSTALLED = ("site-packages", "dist-packages")
 

@@ -44,16 +44,11 @@ def _is_case(path: str) -> bool:
 
 
 def _judged_case(name: str) -> tuple[dict[str, Any], Path]:
-    """Judge a case again from its facts; also one that is still being written, or whose supervisor was killed."""
-    from trainsleuth.case.folder import Case, open_case
-    from trainsleuth.case.run_chart import RunChart
-    from trainsleuth.report.json_report import as_json
-    from trainsleuth.rules.arbiter import diagnose
+    from trainsleuth.case.folder import open_case
+    from trainsleuth.report.stored import judged_anew
 
     opened = open_case(name)
-    chart = RunChart(opened.facts)
-    chart.refresh()
-    return as_json(Case(opened.folder, {**opened.about, "probes_off": chart.probes_off()}), diagnose(chart)), opened.cwd
+    return judged_anew(opened), opened.cwd
 
 
 def _examined(paths: tuple[str, ...]) -> tuple[dict[str, Any], Path]:

@@ -79,16 +79,14 @@ def examined(case: Case, report: dict[str, Any], budget: str, unsafe: bool) -> d
     """The report after an examination of the broken step, if the run called for one that was not made; else as it is."""
     from trainsleuth.case.run_chart import RunChart
     from trainsleuth.cli.choosing import seconds
-    from trainsleuth.report.json_report import as_json
-    from trainsleuth.rules.arbiter import diagnose
-    from trainsleuth.trials.examine import examine_if_wanted, wanted
+    from trainsleuth.report.stored import judged_anew
+    from trainsleuth.trials.examine import examine_if_wanted
 
     chart = RunChart(case.facts)
     chart.refresh()
-    if wanted(chart) is None:
+    if not examine_if_wanted(case, chart, lambda text: click.echo(f"trainsleuth: {text}", err=True), seconds(budget), unsafe=unsafe):
         return report
-    examine_if_wanted(case, chart, lambda text: click.echo(f"trainsleuth: {text}", err=True), seconds(budget), unsafe=unsafe)
-    return {**as_json(case, diagnose(chart)), "trials": report["trials"]}
+    return {**judged_anew(case), "trials": report["trials"]}
 
 
 def _knobs(suspects: tuple[str, ...], own_knobs: tuple[str, ...]) -> list[Knob]:

@@ -132,11 +132,6 @@ class Tracebacks:
         """Whether a traceback or stack has begun and not ended: the coming line may belong to it."""
         return self._stacks.open or any(state.open for state in self._by_prefix.values())
 
-    @staticmethod
-    def may_begin(text: str) -> bool:
-        """A quick look: whether anything in these lines could begin a traceback or stack, or be someone's last words."""
-        return BEGIN in text or _LAST_WORD_HINT.search(text) is not None or _STACK_HINT.search(text) is not None
-
     def line(self, text: str, number: int) -> Iterator[Fact]:
         text = text[:LONGEST_TEXT]
         prefix, rank, bare = _split(_COLOUR.sub("", text) if "\x1b" in text else text)

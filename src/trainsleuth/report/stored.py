@@ -18,6 +18,11 @@ def load_report(case: Case) -> dict[str, Any]:
         report = None
     if isinstance(report, dict) and report.get("schema") == SCHEMA and isinstance(report.get("findings"), list):
         return report
+    return judged_anew(case)
+
+
+def judged_anew(case: Case) -> dict[str, Any]:
+    """Judge a case from its facts; also one that is still being written, or whose supervisor was killed."""
     chart = RunChart(case.facts)
     chart.refresh()
-    return as_json(case, diagnose(chart))
+    return as_json(Case(case.folder, {**case.about, "probes_off": chart.probes_off()}), diagnose(chart))

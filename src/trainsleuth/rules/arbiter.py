@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from trainsleuth.case.chart import Place, ProcessChart
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Place
 from trainsleuth.case.record_chart import RecordChart
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.catalogue import all_rules, record_rules

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trainsleuth.case.chart import Optimizer, ProcessChart
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Optimizer
 from trainsleuth.case.reading import Fact
 from trainsleuth.rules.wording import count, percent
 
 LOST_AT_A_CAST = 0.1  # share of a gradient, by size, that is too small for float16
 CROWDED = 0.5  # share of what is left, by size, that sits on the four lowest steps of float16
-NEARLY_ALL = 0.9
 ENOUGH_LOOKS = 3
 OFTEN = 1 / 3
 SMALLEST = {"float16": -24, "bfloat16": -133}  # powers of two

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from trainsleuth.case.chart import Place, ProcessChart
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Place
 from trainsleuth.case.record_chart import RecordChart, SourceRecord
 from trainsleuth.case.run_chart import RunChart
 

@@ -9,7 +9,7 @@ import ast
 import linecache
 from collections.abc import Callable, Iterator, Sequence
 
-from trainsleuth.case.chart import Place
+from trainsleuth.case.entries import Place
 
 Match = Callable[[ast.AST], bool]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainsleuth.case.chart import Place, ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Place, place
 from trainsleuth.case.reading import Fact
 from trainsleuth.rules.kinds import Missing, Spot
 

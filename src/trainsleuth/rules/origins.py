@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainsleuth.case.chart import Place, ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.curve import Curve
+from trainsleuth.case.entries import Place, place
 from trainsleuth.case.reading import Fact
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict
 from trainsleuth.rules.wording import number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from trainsleuth.case.chart import Place
+from trainsleuth.case.entries import Place
 from trainsleuth.case.record_chart import RunRecord, SourceRecord
 from trainsleuth.case.roles import works_against_another
 from trainsleuth.case.series import Interval, Series

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trainsleuth.case.beats import Beat
-from trainsleuth.case.chart import Place, ProcessChart
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Place
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.case.standstill import ProcessSeen, users_line
 from trainsleuth.rules.still import phase_of

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from trainsleuth.case.chart import LossCalls, Place, ProcessChart
+from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.curve import Curve
+from trainsleuth.case.entries import LossCalls, Place
 
 ENOUGH = 40  # values of the loss below which nothing is said about its course
 CLASS_LOSSES = ("cross_entropy", "nll_loss")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from trainsleuth.case.chart import Fork, ProcessChart
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Fork
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.case.standstill import Frame, ProcessSeen, Standstill, ThreadSeen, is_users, users_line
 from trainsleuth.rules.kinds import Seen, Severity, Spot

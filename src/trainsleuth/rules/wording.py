@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from trainsleuth.case.chart import Parameter
+from trainsleuth.case.entries import Parameter
 
 
 def count(things: Sequence[object] | int, noun: str) -> str:

@@ -82,20 +82,22 @@ def _planned(what: str, process: ProcessChart, first: int, last: int) -> Examina
     return Examination(what, first, last + 2, process, START + MARGIN * (now - started) + SLOWER * each * (last + 2 - first))
 
 
-def examine_if_wanted(case: Case, run: RunChart, say: Say, limit: float = AFFORDED, *, unsafe: bool = False) -> None:
-    """Examine what the run calls for, within the limit; what prevents it is a fact too."""
+def examine_if_wanted(case: Case, run: RunChart, say: Say, limit: float = AFFORDED, *, unsafe: bool = False) -> bool:
+    """Examine what the run calls for, within the limit; what prevents it is a fact too. False if it calls for nothing."""
     examination = wanted(run)
     if examination is None:
-        return
+        return False
     reason = _prevented(case, examination, limit, unsafe)
     if reason:
         note(case, examination, {"result": "not examined", "why": reason})
     else:
         say(
-            f"running the program again in a sandbox, to see where it went wrong (at most {examination.seconds:.0f} s; Ctrl-C skips this)"
+            f"running the program again in a sandbox, to {REASONS[examination.what]} "
+            f"(at most {examination.seconds:.0f} s; Ctrl-C skips this)"
         )
         note(case, examination, _examine(case, examination, unsafe))
     run.refresh()
+    return True
 
 
 def _prevented(case: Case, examination: Examination, limit: float, unsafe: bool) -> str:

@@ -187,11 +187,6 @@ def easing(rules: Sequence[str]) -> list[Knob]:
     return [knob for knob in KNOBS.values() if any(rule in knob.eases for rule in rules)]
 
 
-def available_knob(name: str) -> bool:
-    """Whether a rule's `settled_by` names a knob that exists."""
-    return name in KNOBS
-
-
 def named(text: str) -> Knob:
     """The knob that the user means: `name`, or `name:value`."""
     name, _, value = text.partition(":")

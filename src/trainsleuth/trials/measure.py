@@ -13,8 +13,9 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from trainsleuth.case.chart import Parameter, ProcessChart
+from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.curve import Curve
+from trainsleuth.case.entries import Parameter
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.arbiter import judged
 from trainsleuth.rules.catalogue import all_rules

@@ -19,7 +19,7 @@ from trainsleuth.trials.verdict import Symptom, Verdict, judge, judge_suspicion
 
 SEEDS = (1000, 2000, 3000, 4000)
 HANGS = ("hang/", "ranks/")
-__all__ = ["Begun", "Bench", "Done", "Event", "Note", "OutOfTime", "Settled", "Suspected", "Unsettled", "settle", "suspect", "verify"]
+__all__ = ["Begun", "Bench", "Done", "Event", "Note", "OutOfTime", "Settled", "Suspected", "Unsettled", "settle", "suspect"]
 
 
 class Suspected(Protocol):
@@ -283,12 +283,3 @@ def _smallest(bench: Bench, finding: Suspected, settings: Mapping[str, Setting],
             yield Settled(findings[name], Verdict(name, "confirmed", said, verdict.trials))
         else:
             yield Settled(finding.id, Verdict(f"knob/{name}", verdict.status, said, verdict.trials), f"{name}, together with the others")
-
-
-def verify(bench: Bench, finding: Suspected, files: Mapping[Path, bytes]) -> Iterator[Event]:
-    """Run the program as it is, and with these files changed inside the sandbox: a control and a remedy that are done."""
-    require_sandbox(bench.unsafe)
-    watched = [Path(place.file) for place in finding.where]
-    standing = symptom_of(finding) == "hang"
-    control = bench.trial("control", "control", watched=watched, standing=standing)
-    yield from bench.run([control, bench.trial("remedy", "patched", files=files, watched=watched, standing=standing)])

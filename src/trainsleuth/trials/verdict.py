@@ -296,21 +296,3 @@ def seed_spread(control: Outcome, placebos: Sequence[Outcome]) -> float:
         if own is not None and its is not None:
             spreads.append(abs(own.last - its.last))
     return max(spreads)
-
-
-def verified(rule: str, control: Outcome, remedy: Outcome) -> tuple[bool, str]:
-    """Whether a patched run shows the cure: the mechanism is gone, and the outcome is clearly better.
-
-    A mechanism that is gone without a gain is told, and is not called verified: the run did not show that it cures anything.
-    """
-    if remedy.kind in ("crash", "hang", "nan", "not applicable"):
-        return False, f"the patched program: {remedy.why or remedy.kind}"
-    if not removed(rule, control, remedy):
-        return False, "the patched program shows the same mechanism"
-    if control.kind in BROKEN and gains(control, remedy):
-        return True, f"it {BROKEN[control.kind][1]}"
-    if gains(control, remedy):
-        return True, "the loss ends lower"
-    if control.kind == "stalled" and remedy.kind == "stalled":
-        return False, "the mechanism is gone, but the loss still stands"
-    return False, f"the mechanism is gone, but {_no_gain(rule, control, remedy)}"

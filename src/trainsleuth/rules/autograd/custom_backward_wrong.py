@@ -15,7 +15,8 @@ When it is wrong
     straight-through estimator) are left alone; a smooth forward with a deliberately different backward is not known to be meant.
 """
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number
 

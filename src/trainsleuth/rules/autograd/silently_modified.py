@@ -15,7 +15,8 @@ When it is wrong
     A change that the backward in question does not need is not counted: only tensors that autograd really uses are compared.
 """
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.mutations import by_a_step, mutation_of, versions, where_changed
 

@@ -16,7 +16,8 @@ When it is wrong
     said: that thread may have drawn them.
 """
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.autograd_errors import error_of
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 

@@ -12,7 +12,8 @@ When it is wrong
     Never; but the last line of the traceback is where it was noticed, not always where it was caused.
 """
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.case.record_chart import SourceRecord
 from trainsleuth.rules import records
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, record_rule, symptom_rule

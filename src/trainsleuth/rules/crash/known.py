@@ -16,7 +16,8 @@ When it is wrong
 
 from collections.abc import Sequence
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.case.record_chart import SourceRecord
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule, record_rule
 from trainsleuth.rules.known_messages import Crash, different_collectives, first_of, known, words

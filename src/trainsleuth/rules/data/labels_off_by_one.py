@@ -14,7 +14,8 @@ When it is wrong
 
 import math
 
-from trainsleuth.case.chart import LossCalls, ProcessChart
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import LossCalls
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.standing import label_counts
 

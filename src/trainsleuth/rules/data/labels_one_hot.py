@@ -13,7 +13,8 @@ When it is wrong
     Label smoothing and mixing keep the sum at one. Targets with several ones want BCE: that is worth knowing.
 """
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number
 

@@ -13,7 +13,8 @@ When it is wrong
     Soft targets between 0 and 1 are fine. `ignore_index` for padding is fine as long as something is left.
 """
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number, percent
 

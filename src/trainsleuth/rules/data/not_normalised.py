@@ -17,7 +17,8 @@ When it is wrong
 
 import math
 
-from trainsleuth.case.chart import Place, ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Place, place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import number

@@ -13,7 +13,7 @@ When it is wrong
     A single backward that takes longer than everything before it, and computes in code that looks like a waiting loop.
 """
 
-from trainsleuth.case.chart import place
+from trainsleuth.case.entries import place
 from trainsleuth.case.record_chart import SourceRecord
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules import records

@@ -15,7 +15,7 @@ When it is wrong
 
 import re
 
-from trainsleuth.case.chart import Place, place
+from trainsleuth.case.entries import Place, place
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.case.standstill import ProcessSeen, Standstill, users_line
 from trainsleuth.rules import still as s

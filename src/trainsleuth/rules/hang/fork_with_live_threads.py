@@ -14,7 +14,7 @@ When it is wrong
     When the child waits for its parent on purpose; then the parent would have to stand still as well.
 """
 
-from trainsleuth.case.chart import place
+from trainsleuth.case.entries import place
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.case.standstill import ThreadSeen
 from trainsleuth.rules import still as s

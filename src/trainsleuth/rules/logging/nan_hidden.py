@@ -17,8 +17,9 @@ When it is wrong
 
 import math
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.curve import Curve
+from trainsleuth.case.entries import place
 from trainsleuth.case.record_chart import SourceRecord
 from trainsleuth.rules import records
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule, record_rule

@@ -16,7 +16,8 @@ When it is wrong
 
 from collections.abc import Sequence
 
-from trainsleuth.case.chart import Place, ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Place, place
 from trainsleuth.case.reading import Fact
 from trainsleuth.case.record_chart import SourceRecord
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule, record_rule

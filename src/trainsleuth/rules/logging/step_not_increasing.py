@@ -17,7 +17,8 @@ When it is wrong
 
 import re
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.case.record_chart import SourceRecord
 from trainsleuth.rules import counted, records
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule, record_rule

@@ -17,7 +17,8 @@ When it is wrong
 
 from itertools import combinations
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.case.record_chart import SourceRecord
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, record_rule, run_rule

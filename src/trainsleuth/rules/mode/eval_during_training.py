@@ -15,7 +15,8 @@ When it is wrong
     Teachers, perceptual losses and attacks run in eval mode and are not what is trained.
 """
 
-from trainsleuth.case.chart import Model, ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Model, place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import count
 

@@ -14,7 +14,8 @@ When it is wrong
     computed there. MC dropout keeps the model in eval mode and only Dropout in train mode.
 """
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import count
 

@@ -14,7 +14,8 @@ When it is wrong
     Missing values that the program masks out before it uses them do not reach the loss, and are not blamed.
 """
 
-from trainsleuth.case.chart import Place, ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Place, place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.origins import CONSEQUENCES, SYMPTOMS, judged, origin_of
 

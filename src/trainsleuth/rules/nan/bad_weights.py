@@ -14,7 +14,8 @@ When it is wrong
     is never looked up) are a note.
 """
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.origins import CONSEQUENCES, KINDS, SYMPTOMS, went_bad
 from trainsleuth.rules.wording import count

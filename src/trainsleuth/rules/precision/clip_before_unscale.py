@@ -15,7 +15,8 @@ When it is wrong
 
 import math
 
-from trainsleuth.case.chart import Optimizer, ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Optimizer, place
 from trainsleuth.case.reading import Fact
 from trainsleuth.rules.halves import minds_size
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule

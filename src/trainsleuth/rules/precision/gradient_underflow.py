@@ -15,7 +15,8 @@ When it is wrong
     A model that has learnt its data by heart has tiny gradients by right; then most looks before that are clean, and the rule is silent.
 """
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.halves import ENOUGH_LOOKS, in_float16, vanishing
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number

@@ -16,7 +16,8 @@ When it is wrong
 
 import math
 
-from trainsleuth.case.chart import LossCalls, ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import LossCalls, place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number
 

@@ -15,7 +15,8 @@ When it is wrong
     bfloat16 needs no scaler and is not looked at. A loss that is multiplied by hand keeps its gradients; that is a note at most.
 """
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.halves import ENOUGH_LOOKS, in_float16, vanishing
 from trainsleuth.rules.kinds import Missing, Seen, Severity, Spot, Verdict, cause_rule
 

@@ -17,7 +17,8 @@ When it is wrong
 
 import math
 
-from trainsleuth.case.chart import HalfParameter, Optimizer, Parameter, ProcessChart
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import HalfParameter, Optimizer, Parameter
 from trainsleuth.rules.halves import minds_size, step_of
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import count, elements, names, number, percent

@@ -14,7 +14,8 @@ When it is wrong
     Optimizers that keep their state in 32 bit are not concerned. In bfloat16 1e-8 is fine.
 """
 
-from trainsleuth.case.chart import HalfParameter, ProcessChart
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import HalfParameter
 from trainsleuth.rules.halves import SMALLEST
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.origins import KINDS

@@ -16,7 +16,7 @@ When it is wrong
 
 from collections.abc import Sequence
 
-from trainsleuth.case.chart import Place
+from trainsleuth.case.entries import Place
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, run_rule
 from trainsleuth.rules.side_by_side import ABOUT_RANKS, Entered, Rank, ranks_of, table

@@ -12,7 +12,7 @@ When it is wrong
     Parallel experts and pipeline stages differ on purpose: their gradients differ as well, and nothing is said.
 """
 
-from trainsleuth.case.chart import Place, place
+from trainsleuth.case.entries import Place, place
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, run_rule
 from trainsleuth.rules.side_by_side import Rank, close, ranks_of

@@ -13,7 +13,7 @@ When it is wrong
     With `join()`, or where each rank is meant to run for itself, nothing stands still, and nothing is said.
 """
 
-from trainsleuth.case.chart import Place
+from trainsleuth.case.entries import Place
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, run_rule
 from trainsleuth.rules.side_by_side import ABOUT_RANKS, Rank, ranks_of, table

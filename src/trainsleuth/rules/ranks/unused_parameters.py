@@ -14,7 +14,7 @@ When it is wrong
     Never: torch itself says so.
 """
 
-from trainsleuth.case.chart import place
+from trainsleuth.case.entries import place
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, run_rule
 from trainsleuth.rules.side_by_side import ABOUT_RANKS, ranks_of, table

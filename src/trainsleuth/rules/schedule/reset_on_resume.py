@@ -13,7 +13,8 @@ When it is wrong
     A new schedule on purpose (a second phase) usually builds a new optimizer as well.
 """
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number
 

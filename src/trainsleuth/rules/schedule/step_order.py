@@ -12,7 +12,8 @@ When it is wrong
     A step that a gradient scaler skipped counts as made: silent.
 """
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 
 

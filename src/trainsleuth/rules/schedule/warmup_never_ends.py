@@ -15,7 +15,8 @@ When it is wrong
 
 from itertools import pairwise
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.case.record_chart import SourceRecord
 from trainsleuth.rules import records
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule, record_rule

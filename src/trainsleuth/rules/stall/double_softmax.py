@@ -13,7 +13,8 @@ When it is wrong
     A log-softmax before cross entropy is idempotent and harmless: the rule is silent.
 """
 
-from trainsleuth.case.chart import Place, ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Place, place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 
 SHAPE_ONLY = ("View", "Reshape", "Unsafe", "Squeeze", "Unsqueeze", "Permute", "Transpose", "Select", "Slice", "ToCopy", "Clone")

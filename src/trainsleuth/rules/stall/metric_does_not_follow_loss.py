@@ -18,7 +18,8 @@ When it is wrong
 import math
 import re
 
-from trainsleuth.case.chart import LossCalls, ProcessChart
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import LossCalls
 from trainsleuth.case.record_chart import RunRecord, SourceRecord
 from trainsleuth.case.roles import words_of
 from trainsleuth.case.series import Series

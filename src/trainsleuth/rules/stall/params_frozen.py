@@ -14,7 +14,8 @@ When it is wrong
     the rule is silent. Weights that are frozen at random and never loaded are worth a note all the same.
 """
 
-from trainsleuth.case.chart import Parameter, ProcessChart
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Parameter
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import count, elements, names

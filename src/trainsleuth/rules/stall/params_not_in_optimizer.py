@@ -15,7 +15,8 @@ When it is wrong
     nothing stale, this is a note at most. Adversarial inputs and meta-learned parameters are no parameters of a called model.
 """
 
-from trainsleuth.case.chart import Parameter, Place, ProcessChart
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Parameter, Place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import count, elements, names
 

@@ -14,7 +14,8 @@ When it is wrong
     A few skips at the start are how a scaler finds its scale; they end by themselves.
 """
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number
 

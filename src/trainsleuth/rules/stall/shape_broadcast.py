@@ -15,7 +15,8 @@ When it is wrong
 
 from typing import Any
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 
 BY_HAND = ("SubBackward", "RsubBackward", "MulBackward", "DivBackward", "AddBackward")

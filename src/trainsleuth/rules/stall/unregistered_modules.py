@@ -13,7 +13,8 @@ When it is wrong
     A teacher that is hidden in a list on purpose gets no gradient; layers that the program hands to the optimizer itself are held.
 """
 
-from trainsleuth.case.chart import ProcessChart, place
+from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import count, elements
 

@@ -1,0 +1,30 @@
+"""Walks along the graph that autograd keeps behind a tensor."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Callable, Deque, Iterable, Iterator, Set, Tuple
+
+MOST_NODES = 20_000
+
+
+def edges(roots: Iterable[Any], most: int = MOST_NODES, enter: Callable[[Any], bool] = lambda node: True) -> Iterator[Tuple[Any, Any]]:
+    """Each node with a node that uses it (None for a root), nearest first; what lies behind a node only if it is to be entered."""
+    waiting: Deque[Tuple[Any, Any]] = deque((None, root) for root in roots if root is not None)
+    seen: Set[Any] = set()
+    while waiting and len(seen) < most:
+        user, node = waiting.popleft()
+        yield user, node
+        if node not in seen:
+            seen.add(node)
+            if enter(node):
+                waiting.extend((node, following) for following, _ in node.next_functions if following is not None)
+
+
+def nodes(roots: Iterable[Any], most: int = MOST_NODES, enter: Callable[[Any], bool] = lambda node: True) -> Iterator[Tuple[Any, Any]]:
+    """Each node once, with the first that uses it."""
+    seen: Set[Any] = set()
+    for user, node in edges(roots, most, enter):
+        if node not in seen:
+            seen.add(node)
+            yield user, node
