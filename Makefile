@@ -18,6 +18,7 @@ test-all: $(VENV)/.frameworks lint
 
 zoo: $(VENV)/.frameworks
 	$(BIN)/python zoo/check.py
+	$(BIN)/python zoo/attach.py
 	$(BIN)/python zoo/beside_anomaly.py
 
 zoo-fix: $(VENV)/.frameworks

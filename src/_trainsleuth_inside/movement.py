@@ -86,8 +86,9 @@ def _gradient(torch: Any, grad: Any) -> Optional[Any]:
 
 
 def _norm(torch: Any, numbers: Any) -> Any:
-    """In 32 bit: the norm of many small numbers may be too large for the 16 bit that each of them fits into."""
-    return torch.linalg.vector_norm(numbers.detach(), dtype=torch.float32)
+    """In at least 32 bit: the norm of many small numbers may be too large for the 16 bit that each of them fits into."""
+    narrow = numbers.is_floating_point() and numbers.element_size() < 4
+    return torch.linalg.vector_norm(numbers.detach(), dtype=torch.float32 if narrow else None)
 
 
 def sample(parameter: Any) -> Any:

@@ -74,6 +74,7 @@ class Watch:
         self.scaled_by: Any = None  # the scaler, and the number of the operation in the graph
         self.in_scaler_step = False  # a scaler is stepping an optimizer: it unscales gradients itself
         self.precision: Any = None  # what looks at half precision; told of backwards and steps that are looked at
+        self.count_native: Callable[[], None] = lambda: None  # called after each backward of a rank
         self.when_window_closes: List[Callable[[OptimizerRecord], None]] = []
         self.when_backward_ended: List[Callable[[Any], None]] = []
         self._began = self._flushed = time.perf_counter()

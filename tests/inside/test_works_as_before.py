@@ -54,3 +54,35 @@ def test_a_program_without_torch_is_left_alone(tmp_path: Path) -> None:
     assert (watched.stdout, watched.stderr) == (plain.stdout, plain.stderr)
     assert report["verdict"] == "unsure"
     assert "did not import torch" in report["why_unsure"]
+
+
+EVERY_KIND = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+for kind in (torch.float64, torch.bfloat16, torch.float16, torch.complex64, torch.complex128):
+    weight = nn.Parameter(torch.randn(8, 4, dtype=kind))
+    embedding = nn.Embedding(20, 4, sparse=True)
+    optimizers = [torch.optim.SGD([weight], lr=0.01), torch.optim.SparseAdam(embedding.parameters(), lr=0.01)]
+    for step in range(8):
+        x = torch.randn(16, 8).to(kind)
+        loss = (x @ weight).abs().float().mean() + embedding(torch.randint(20, (16,))).pow(2).mean()
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        loss.backward()
+        for optimizer in optimizers:
+            optimizer.step()
+    print(kind, float(loss).hex())
+"""
+
+
+def test_weights_of_every_number_type_are_looked_at(tmp_path: Path) -> None:
+    plain, watched, report = both_ways([sys.executable, "-c", EVERY_KIND], tmp_path)
+    assert plain.stdout.count("0x") == 5, plain.stderr
+    assert watched.stdout == plain.stdout
+    assert report["probes_off"] == []
+    chart = RunChart(tmp_path / "case" / "facts")
+    chart.refresh()
+    looked_at = {parameter.dtype for process in chart.training() for parameter in process.parameters.values() if parameter.gradient}
+    assert looked_at == {"float64", "bfloat16", "float16", "float32"}  # complex ones are left alone

@@ -60,6 +60,7 @@ def install(watch: Watch, probe: Probe) -> None:
     @probe.guard
     def after(tensors: Any, at: Optional[places.Place]) -> None:
         watch.beat.tick(OUTSIDE)
+        watch.count_native()
         made = Backward(at)
         with watch.plainly():
             for record in watch.optimizers.values():
@@ -113,6 +114,7 @@ def _backward_at_rest(watch: Watch, probe: Probe, original: Any) -> Any:
         watch.backwards += 1
         if ranks:
             BACKWARDS.pack_into(beat.page, BACKWARDS_AT, watch.backwards)
+            watch.count_native()
         if watch.unread:
             watch.unread -= 1
             return result

@@ -1,7 +1,7 @@
 """Records each collective that a rank enters, on the heartbeat page, where it can be read while the rank waits in it.
 
-A collective is known by its number, name, shape and the user's line. DDP's own run in C++ and are not seen here; which rank made
-how many backwards tells those apart.
+A collective is known by its number, name, shape and the user's line. DDP's own run in C++ and are not seen here; how many backwards each
+rank has made, and how many collectives the process group has counted by itself after the latest of them, tells those apart.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Tuple
 
 from _trainsleuth_inside import import_hooks, places
 from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.heartbeat import NATIVE, NATIVE_AT
 from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 
@@ -102,6 +103,16 @@ def _wrap(watch: Watch, probe: Probe, c10d: Any) -> None:
         whole = group is None or group is getattr(c10d.GroupMember, "WORLD", None)
         state.enter(name, _shape(torch, args, kwargs), whole, places.of_frame(caller))
 
+    @probe.guard
+    def count_native() -> None:
+        group = getattr(c10d.GroupMember, "WORLD", None)
+        if group is not None:
+            try:
+                NATIVE.pack_into(watch.beat.page, NATIVE_AT, group._get_sequence_number_for_group())
+            except (AttributeError, RuntimeError):  # this torch or this backend does not count: nothing is known then
+                watch.count_native = lambda: None
+
+    watch.count_native = count_native
     leave = probe.guard(state.leave)
     distributed = sys.modules.get("torch.distributed")
     for name in NAMES:

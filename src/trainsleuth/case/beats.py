@@ -9,6 +9,8 @@ from pathlib import Path
 LAYOUT = struct.Struct("<8sIIQQdd")
 COLLECTIVE = struct.Struct("<QI")  # how many were entered so far, whether the last one is still going on
 COLLECTIVE_AT = 64
+NATIVE = struct.Struct("<Q")  # how many the default group has counted itself, DDP's own among them, after the latest backward
+NATIVE_AT = 80
 SLOTS, SLOTS_AT = 32, 128
 SLOT = struct.Struct("<QII40s")  # of the latest: count, number of the place, length of the shape, the shape
 MAGIC = b"TSBEAT1\0"
@@ -26,6 +28,7 @@ class Beat:
     collectives: int = 0
     in_collective: bool = False
     latest: tuple[tuple[int, int, str], ...] = ()  # of the latest collectives: count, number of the place, shape
+    native: int = 0  # collectives by the process group's own count, after the latest backward
 
 
 def read_beats(folder: Path) -> list[Beat]:
@@ -44,10 +47,10 @@ def read_beats(folder: Path) -> list[Beat]:
     return beats
 
 
-def _collective(page: bytes) -> tuple[int, bool, tuple[tuple[int, int, str], ...]]:
+def _collective(page: bytes) -> tuple[int, bool, tuple[tuple[int, int, str], ...], int]:
     if len(page) < SLOTS_AT + SLOTS * SLOT.size:
-        return 0, False, ()
+        return 0, False, (), 0
     count, inside = COLLECTIVE.unpack_from(page, COLLECTIVE_AT)
     rows = [SLOT.unpack_from(page, SLOTS_AT + SLOT.size * index) for index in range(SLOTS)]
     latest = sorted((n, number, text[:length].decode("ascii", "replace")) for n, number, length, text in rows if n)
-    return count, bool(inside), tuple(latest)
+    return count, bool(inside), tuple(latest), NATIVE.unpack_from(page, NATIVE_AT)[0]

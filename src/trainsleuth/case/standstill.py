@@ -89,6 +89,7 @@ class ProcessSeen:
     collectives: int = 0  # how many it has entered
     in_collective: bool = False
     latest: tuple[tuple[int, int, str], ...] = ()  # of the latest: count, number of the place, shape
+    native: int = 0  # by the process group's own count, after the latest backward
 
     @property
     def main(self) -> ThreadSeen | None:

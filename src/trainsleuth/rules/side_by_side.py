@@ -94,6 +94,7 @@ def table(ranks: list[Rank], most: int = 8) -> list[str]:
         else:
             doing = f"in backward {rank.backwards + 1}" if rank.in_backward else "elsewhere"
             doing += f", {rank.collectives} collectives entered" if rank.collectives else ""
+            doing += f" ({rank.seen.native} collectives before it, DDP's own included)" if rank.in_backward and rank.seen.native else ""
         where = f"  {at.file.rsplit('/', 1)[-1]}:{at.line}" if at is not None and rank.seen is not None else ""
         rows.append(f"rank {rank.number}  {doing}{where}")
     if len(ranks) > most:

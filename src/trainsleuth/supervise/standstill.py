@@ -175,7 +175,7 @@ def _seen(
         forked=parent is not None and parent.command == process.command,
         openmp=tuple(path for path in libraries_of(process.pid) if os.path.basename(path).startswith(OPENMP)),
         environment=environment, sample=sample_of(process.pid) if any(map(is_fetching, threads)) else "", collectives=beat.collectives if beat else 0,
-        in_collective=beat.in_collective if beat else False, latest=beat.latest if beat else (),
+        in_collective=beat.in_collective if beat else False, latest=beat.latest if beat else (), native=beat.native if beat else 0,
     )  # fmt: skip
 
 
