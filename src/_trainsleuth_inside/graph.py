@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Callable, Deque, Iterable, Iterator, Set, Tuple
+from typing import Any, Callable, Collection, Deque, Dict, Iterable, Iterator, List, Set, Tuple
 
 MOST_NODES = 20_000
 
@@ -28,3 +28,22 @@ def nodes(roots: Iterable[Any], most: int = MOST_NODES, enter: Callable[[Any], b
         if node not in seen:
             seen.add(node)
             yield user, node
+
+
+def leading_to(roots: Iterable[Any], tensors: Collection[Any]) -> Set[Any]:
+    """The nodes between the roots and these tensors, which a gradient on its way to them has to pass."""
+    wanted, made_by = {id(tensor) for tensor in tensors}, {tensor.grad_fn for tensor in tensors}
+    users: Dict[Any, List[Any]] = {}
+    ends: List[Any] = []
+    for user, node in edges(roots):
+        if user is not None:
+            users.setdefault(node, []).append(user)
+        if id(getattr(node, "variable", None)) in wanted or node in made_by:
+            ends.append(node)
+    found: Set[Any] = set()
+    while ends:
+        for user in users.get(ends.pop(), ()):
+            if user not in found:
+                found.add(user)
+                ends.append(user)
+    return found

@@ -29,10 +29,15 @@ class BackwardBook:
         return self._at
 
     def begin(self) -> None:
-        original = self._torch.autograd.backward
+        autograd = self._torch.autograd
+        autograd.backward = self._noting(autograd.backward, lambda args, kwargs: kwargs.get("inputs"))
+        autograd.grad = self._noting(autograd.grad, lambda args, kwargs: args[0] if args else kwargs.get("inputs"))
+
+    def _noting(self, original: Any, inputs_in: Any) -> Any:
+        """The function, with a note of the nodes that it frees, and of those that it finds freed."""
 
         @stands_for(original)
-        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        def walk(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             roots = began(tensors)
             try:
                 result = original(tensors, *args, **kwargs)
@@ -40,28 +45,32 @@ class BackwardBook:
                 if "second time" in str(problem) or "freed" in str(problem):
                     refused(roots)
                 raise
-            if not kwargs.get("retain_graph"):
-                ended(roots)
+            if not kwargs.get("retain_graph", kwargs.get("create_graph")):
+                ended(roots, inputs_in(args, kwargs))
             return result
 
         @self._probe.guard
         def began(tensors: Any) -> List[Any]:
             self._at = places.of_frame(sys._getframe(3))
             self._surveyor.era += 1
-            given = [tensors] if isinstance(tensors, self._torch.Tensor) else list(tensors)
-            return [tensor.grad_fn for tensor in given if tensor.grad_fn is not None]
+            return [tensor.grad_fn for tensor in self._several(tensors) if tensor.grad_fn is not None]
 
         @self._probe.guard
-        def ended(roots: List[Any]) -> None:
+        def ended(roots: List[Any], inputs: Any) -> None:
             if len(self._passed) < MOST_REMEMBERED:
+                only = None if inputs is None else graph.leading_to(roots, self._several(inputs))
                 for _, node in _nodes(roots):
-                    self._passed.setdefault(_number(node), (self._at, self._surveyor.era))
+                    if only is None or node in only:
+                        self._passed.setdefault(_number(node), (self._at, self._surveyor.era))
 
         @self._probe.guard
         def refused(roots: List[Any]) -> None:
             self._tell(roots)
 
-        self._torch.autograd.backward = backward
+        return walk
+
+    def _several(self, tensors: Any) -> List[Any]:
+        return [tensors] if isinstance(tensors, self._torch.Tensor) else list(tensors)
 
     def _tell(self, roots: List[Any]) -> None:
         rows = []

@@ -40,14 +40,14 @@ def rule(chart: ProcessChart) -> Verdict:
     carried = not fact.get("whole")
     where = []
     if carried:
-        where += spots_of(old.get("used_at"), old.get("used_above"), "uses a result of an earlier step, with its history")
+        where += spots_of(old.get("used_at"), old.get("used_above"), "uses a result with its history")
     where += spots_of(old.get("made_at"), old.get("made_above"), "made here")
     where += spots_of(old.get("freed_at"), None, "this backward freed it")
     where += spots_of(fact.get("second"), None, "this backward is refused")
     ago = int(old.get("backwards_ago") or 1)
     made = f"{old['node'].split('Backward')[0]}{' of module ' + old['module'] if old.get('module') else ''}"
     return Seen(
-        title="a result of an earlier step is used with its history, which backward has freed"
+        title="a result is used with its history, which an earlier backward has freed"
         if carried
         else "backward is called twice over the same graph",
         where=where,
@@ -56,7 +56,8 @@ def rule(chart: ProcessChart) -> Verdict:
             f"found by running the program again in a sandbox ({fact.get('took', '?')} s)",
         ],
         advice=[
-            "detach what is carried from one step to the next (hidden = hidden.detach()); do not keep history with retain_graph"
+            "detach what is carried from one step to the next (hidden = hidden.detach()); do not keep history with retain_graph",
+            "where both backwards belong to one step: add the losses and call backward once",
         ]
         if carried
         else ["add the losses and call backward once, or compute the shared part anew"],
