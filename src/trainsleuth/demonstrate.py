@@ -16,6 +16,7 @@ from rich.text import Text
 
 PROGRAM = "001-xclip"
 SICK = ["main.py", "--config", "configs/xclip-12.yaml", "--opts", "SWITCH.FREEZE_TOO_MUCH", "true"]
+STEPS = "30"  # per trial: enough for it to show, and the demo is over in a minute or so
 BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -63,9 +64,9 @@ def _story(console: Console, folder: Path) -> int:
     console.print(
         Text("Is that so? The program runs again with only that changed, beside a control and a placebo.\n", style="bold")
     )
-    _call(console, folder, "prove", "case", "F1")
+    _call(console, folder, "prove", "case", "F1", "--windows", STEPS)
     console.print(Text("Then the patch, tried before it is shown.\n", style="bold"))
-    _call(console, folder, "fix", "case", "F1", "--verify")
+    _call(console, folder, "fix", "case", "F1", "--verify", "--windows", STEPS)
     report = _report(folder) or report
     _curves(console, report)
     finding = report["findings"][0]

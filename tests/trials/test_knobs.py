@@ -230,6 +230,18 @@ SMALL: list[tuple[str, dict[str, Any], str, str]] = [
     ("autocast-off", {}, "with torch.autocast('cpu', dtype=torch.bfloat16):\n    print(nn.Linear(8, 2)(x).dtype)", "torch.float32"),
     ("scaler-off", {}, "s = torch.amp.GradScaler('cpu', init_scale=8.0); print(float(s.scale(torch.tensor(2.0))))", "2.0"),
     ("scaler-on", {}, MODEL + STEP + "; big = model.weight.grad.clone(); opt.step(); print(torch.allclose(big, 4096 * model.weight.grad))", "True"),
+    ("unscaled-in-time", {}, MODEL + "scaler = torch.amp.GradScaler('cpu', init_scale=64.0)\n"
+     "loss = model(x).pow(2).mean(); plain = torch.autograd.grad(loss, model.weight, retain_graph=True)[0]\n"
+     "scaler.scale(loss).backward(); nn.utils.clip_grad_norm_(model.parameters(), 1e9)\n"
+     "print(torch.allclose(model.weight.grad, plain)); scaler.step(opt); scaler.update()", "True"),
+    ("unscaled-in-time", {}, MODEL + "scaler = torch.amp.GradScaler('cpu', init_scale=64.0)\n"
+     "loss = model(x).pow(2).mean(); plain = torch.autograd.grad(loss, model.weight, retain_graph=True)[0]\n"
+     "scaler.scale(loss).backward(); opt.step(); print(torch.allclose(model.weight.grad, plain))", "True"),
+    ("epsilon", {}, "model = nn.Linear(8, 2).half(); opt = torch.optim.Adam(model.parameters())\n"
+     "model(x.half()).sum().backward(); opt.step(); print(opt.param_groups[0]['eps'])", "0.0001"),
+    ("loss-in-32-bits", {}, "print(nn.functional.mse_loss(x.half(), 2 * x.half()).dtype)", "torch.float32"),
+    ("backward-outside-autocast", {}, "z = (x.requires_grad_() * 2)\nz.register_hook(lambda _: print(torch.is_autocast_enabled('cpu')))\n"
+     "with torch.autocast('cpu', dtype=torch.bfloat16):\n    z.sum().backward()", "False"),
     ("workers", {"count": 0}, DATA + "print(DataLoader(data, 4, num_workers=2, prefetch_factor=2).num_workers)", "0"),
     ("batch-size", {"factor": 2}, DATA + "print(DataLoader(data, batch_size=4).batch_size)", "8"),
     ("shuffle", {}, DATA + "print(type(DataLoader(data, 4).sampler).__name__)", "RandomSampler"),

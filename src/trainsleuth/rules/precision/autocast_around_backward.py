@@ -19,7 +19,7 @@ from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 
 
-@cause_rule("precision/autocast-around-backward")
+@cause_rule("precision/autocast-around-backward", settled_by=("backward-outside-autocast",))
 def rule(chart: ProcessChart) -> Verdict:
     if not chart.autocast_backwards:
         return None

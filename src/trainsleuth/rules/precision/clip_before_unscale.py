@@ -27,7 +27,7 @@ SOMETIMES = 0.1
 
 
 @cause_rule(
-    "precision/clip-before-unscale", explains=("stall/flat-loss", "stall/uniform-predictions"),
+    "precision/clip-before-unscale", settled_by=("unscaled-in-time",), explains=("stall/flat-loss", "stall/uniform-predictions"),
     masks=("stall/inputs-and-targets-misaligned", "stall/input-ignored"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:

@@ -23,7 +23,7 @@ from trainsleuth.rules.wording import number
 
 
 @cause_rule(
-    "precision/gradient-underflow", explains=("stall/flat-loss", "stall/uniform-predictions"),
+    "precision/gradient-underflow", settled_by=("scaler-on",), explains=("stall/flat-loss", "stall/uniform-predictions"),
     masks=("stall/vanishing-gradient", "stall/dead-units", "stall/inputs-and-targets-misaligned", "stall/input-ignored"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:

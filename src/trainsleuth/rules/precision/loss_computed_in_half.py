@@ -28,7 +28,8 @@ Pair = tuple[float, float]  # in 16 bit, in 32 bit
 
 
 @cause_rule(
-    "precision/loss-computed-in-half", explains=("nan/loss-not-finite",), masks=("data/not-normalised", "nan/half-overflow"),
+    "precision/loss-computed-in-half", settled_by=("loss-in-32-bits",),
+    explains=("nan/loss-not-finite",), masks=("data/not-normalised", "nan/half-overflow"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     for calls in sorted(chart.loss_calls.values(), key=lambda calls: -calls.seen):

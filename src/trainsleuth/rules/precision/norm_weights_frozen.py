@@ -30,7 +30,7 @@ STANDS = 0.1  # share of its numbers that may have moved
 
 
 @cause_rule(
-    "precision/norm-weights-frozen", explains=("stall/flat-loss", "stall/uniform-predictions"),
+    "precision/norm-weights-frozen", settled_by=("precision-32",), explains=("stall/flat-loss", "stall/uniform-predictions"),
     masks=("stall/inputs-and-targets-misaligned", "stall/input-ignored", "stall/params-frozen"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:

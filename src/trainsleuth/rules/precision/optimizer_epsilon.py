@@ -23,7 +23,7 @@ from trainsleuth.rules.wording import count, names, number, percent
 
 
 @cause_rule(
-    "precision/optimizer-epsilon", explains=("stall/flat-loss", "stall/uniform-predictions", "nan/loss-not-finite"),
+    "precision/optimizer-epsilon", settled_by=("epsilon",), explains=("stall/flat-loss", "stall/uniform-predictions", "nan/loss-not-finite"),
     masks=("precision/gradient-underflow", "precision/norm-weights-frozen", "precision/loss-computed-in-half", "stall/dead-units",
            "stall/inputs-and-targets-misaligned", *KINDS),
 )  # fmt: skip

@@ -27,7 +27,7 @@ ENOUGH_WINDOWS = 30
 
 
 @cause_rule(
-    "precision/scale-collapsed", explains=("stall/flat-loss", "stall/uniform-predictions", "nan/loss-not-finite"),
+    "precision/scale-collapsed", settled_by=("precision-32",), explains=("stall/flat-loss", "stall/uniform-predictions", "nan/loss-not-finite"),
     masks=("precision/gradient-underflow", "stall/vanishing-gradient", "stall/dead-units", "stall/inputs-and-targets-misaligned"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:

@@ -27,7 +27,8 @@ ENOUGH = 3
 
 
 @cause_rule(
-    "precision/step-without-unscale", explains=("stall/flat-loss", "stall/uniform-predictions", "nan/loss-not-finite"),
+    "precision/step-without-unscale", settled_by=("unscaled-in-time",),
+    explains=("stall/flat-loss", "stall/uniform-predictions", "nan/loss-not-finite"),
     masks=("precision/clip-before-unscale", "stall/dead-units", "stall/vanishing-gradient", "stall/inputs-and-targets-misaligned",
            "stall/input-ignored", "precision/no-grad-scaler", *KINDS),
 )  # fmt: skip

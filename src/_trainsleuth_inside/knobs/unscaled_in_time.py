@@ -1,0 +1,64 @@
+"""Knob `unscaled-in-time`: gradients of a scaled loss are unscaled before anyone clips them or steps with them.
+
+Changes        right before `clip_grad_norm_`, `clip_grad_value_` and a step that does not go through the scaler, `scaler.unscale_(optimizer)`
+               is called for gradients that are still scaled
+Mechanism      scaled gradients that are clipped or used
+Not applicable when no loss is scaled, or all gradients are unscaled in time
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, List
+
+from _trainsleuth_inside.knobs.acting import before_each_step, says
+
+
+def turn(watch: Any) -> None:
+    torch = watch.torch
+    acted = says(watch, "unscaled-in-time")
+    base = torch.amp.GradScaler
+    scale = base.scale
+    scalers: List[Any] = []
+
+    @functools.wraps(scale)
+    def scale_known(self: Any, outputs: Any) -> Any:
+        if self.is_enabled() and self not in scalers:
+            scalers.append(self)
+        return scale(self, outputs)
+
+    base.scale = scale_known
+
+    def unscale(optimizer: Any) -> None:
+        for scaler in scalers:
+            state = scaler._per_optimizer_states[id(optimizer)]["stage"]
+            if state.name == "READY" and any(p.grad is not None for group in optimizer.param_groups for p in group["params"]):
+                acted()
+                scaler.unscale_(optimizer)
+
+    def owners(parameters: Any) -> List[Any]:
+        wanted = {id(parameter) for parameter in parameters}
+        known = [record.optimizer() for record in watch.live_records()]
+        return [each for each in known if each is not None and any(id(p) in wanted for group in each.param_groups for p in group["params"])]
+
+    def before(original: Any) -> Any:
+        @functools.wraps(original)
+        def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
+            parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+            for optimizer in owners(parameters):
+                unscale(optimizer)
+            return original(parameters, *args, **kwargs)
+
+        return clip
+
+    clipping = torch.nn.utils.clip_grad
+    for name in ("clip_grad_norm_", "clip_grad_value_"):
+        wrapped = before(getattr(clipping, name))
+        setattr(clipping, name, wrapped)
+        setattr(torch.nn.utils, name, wrapped)
+
+    def not_by_the_scaler(optimizer: Any) -> None:
+        if not watch.in_scaler_step:
+            unscale(optimizer)
+
+    before_each_step(watch, not_by_the_scaler)
