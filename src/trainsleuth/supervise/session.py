@@ -20,6 +20,7 @@ from typing import Any, Literal
 from trainsleuth import __version__
 from trainsleuth.case.folder import Case, create_case, write_json
 from trainsleuth.case.run_chart import RunChart
+from trainsleuth.case.weights_files import weights_in
 from trainsleuth.report.json_report import as_json
 from trainsleuth.rules.arbiter import Diagnosis, diagnose
 from trainsleuth.rules.catalogue import all_rules
@@ -70,7 +71,7 @@ def watch_run(
     hangs = hangs or HangPolicy()
     command = resolve(words, os.environ)
     cwd = Path.cwd()
-    case = create_case(without_secrets(command), cwd, folder, trainsleuth=__version__, platform=platform.platform())
+    case = create_case(without_secrets(command), cwd, folder, trainsleuth=__version__, platform=platform.platform(), weights_before=weights_in(cwd))
     beats = case.folder / "beats"
     if on_network(case.folder):
         beats = Path(tempfile.mkdtemp(prefix="trainsleuth-beats-"))

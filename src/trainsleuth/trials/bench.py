@@ -17,6 +17,7 @@ from _trainsleuth_inside.secrets import HIDDEN
 from trainsleuth.case import Case
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.run_chart import RunChart
+from trainsleuth.case.weights_files import written_by
 from trainsleuth.trials import sandbox, trial
 from trainsleuth.trials.measure import measure
 from trainsleuth.trials.trial import Known, Setting, Trial
@@ -96,6 +97,8 @@ class Bench:
         self.chart.refresh()
         main = max(self.chart.training(), key=lambda each: (each.windows, each.backwards), default=None)
         self.seen = 0 if main is None else main.windows or main.backwards
+        self._written = written_by(self.case, main.window_times if main is not None else ())
+        self._start = 0  # the window whose checkpoint a trial may start from
         self._numbers = max((int(known.id[1:]) for known in self.known), default=0)
         self.jobs = self.jobs or (1 if _on_a_device(self.chart) else max(1, min(3, len(os.sched_getaffinity(0)))))
         self._asked = self.windows
@@ -116,6 +119,14 @@ class Bench:
         affordable = self.left() * self.jobs / 4
         if needed <= affordable:
             return ""
+        near = max((each.window for each in self._written if each.window <= step), default=0)
+        from_there = int((step - near) * BEYOND) + FEWEST_WINDOWS
+        if near and START_UP + from_there * self.seconds_a_window() <= affordable:
+            self._start, self.windows = near, from_there
+            return (
+                f"the symptom was known at step {step:,}; the trials find the checkpoints that the program wrote until step {near:,}, and "
+                "reach it if the program goes on from them by itself"
+            )
         self.windows = max(FEWEST_WINDOWS, min(MOST_WINDOWS, self.seen or MOST_WINDOWS))
         return (
             f"the symptom was known at step {step:,}; a trial that gets there takes about {_duration(needed)}, and the budget allows "
@@ -146,12 +157,13 @@ class Bench:
         sources = self._digest(tuple(watched))
         main = max(self.chart.training(), key=lambda each: each.backwards, default=ProcessChart())
         each_window = -(-main.backwards // main.windows) if main.windows else 1
+        gone = tuple(each.path for each in self._written if not 0 < each.window <= self._start)
         if standing and not self._asked:
             past = self.stood_at()
             return Trial(role, label, tuple(settings), past + PAST_HANG, sources, files or {}, 2 * (past + PAST_HANG) * each_window,
-                         self.hang_after(), past)  # fmt: skip
+                         self.hang_after(), past, gone)  # fmt: skip
         return Trial(role, label, tuple(settings), self.windows, sources, files or {}, 2 * self.windows * each_window,
-                     self.hang_after() if standing else 0.0)  # fmt: skip
+                     self.hang_after() if standing else 0.0, gone=gone)  # fmt: skip
 
     def _digest(self, watched: tuple[Path, ...]) -> str:
         """Of the sources, once: what changes while trials run would make half of them another program."""

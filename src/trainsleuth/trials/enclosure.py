@@ -89,6 +89,9 @@ def main() -> None:
         else:
             libc.prctl(ADOPT_ORPHANS, 1)
         os.chdir(plan["cwd"])
+        for path in plan["gone"]:
+            if os.path.lexists(path):
+                os.unlink(path)
         for path, content in plan["files"].items():
             with open(path, "wb") as file:
                 file.write(base64.b64decode(content))

@@ -21,6 +21,7 @@ from trainsleuth.case import Case
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.reading import FactFollower
 from trainsleuth.case.run_chart import SUPERVISOR, RunChart
+from trainsleuth.case.weights_files import written_by
 from trainsleuth.rules.autograd_errors import error_of
 from trainsleuth.rules.origins import recovered, stopped_by_itself
 from trainsleuth.trials import sandbox, trial
@@ -110,7 +111,8 @@ def _prevented(case: Case, examination: Examination, limit: float, unsafe: bool)
 
 
 def _examine(case: Case, examination: Examination, unsafe: bool) -> dict[str, Any]:
-    again = Trial("control", "examination", settings_of(examination), windows=examination.last + 1, sources="")
+    gone = tuple(each.path for each in written_by(case, examination.process.window_times))
+    again = Trial("control", "examination", settings_of(examination), windows=examination.last + 1, sources="", gone=gone)
     folder = case.folder / "examination"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

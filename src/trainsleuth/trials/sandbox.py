@@ -68,6 +68,7 @@ class Job:
     seconds: float
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     files: Mapping[Path, bytes] = field(default_factory=dict)
+    gone: Sequence[Path] = ()  # files that it does not find
     memory: int = 0  # bytes that its processes may use together; 0: no limit
     own_network: bool = False  # ports of its own, and no way out: for programs whose ranks talk to each other
 
@@ -116,6 +117,7 @@ def _enclosed(job: Job, overlay: bool, cancel: threading.Event) -> Ended:
             "command": list(job.command),
             "environment": {**job.environment, **OFFLINE, **_scratch(base)},
             "files": {str(path): base64.b64encode(content).decode() for path, content in job.files.items()},
+            "gone": [str(path) for path in job.gone],
             "own_network": job.own_network,
         }
         return _supervise(plan, keep / "output.txt", began + job.seconds, began, cancel, job.memory)
@@ -282,6 +284,7 @@ def _copied(job: Job) -> Iterator[Job]:
             seconds=job.seconds,
             environment=environment,
             files={copy / path.resolve().relative_to(origin): content for path, content in job.files.items()},
+            gone=[copy / path.resolve().relative_to(origin) for path in job.gone if path.resolve().is_relative_to(origin)],
             memory=job.memory,
         )
 

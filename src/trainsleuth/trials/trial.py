@@ -45,13 +45,14 @@ class Trial:
     backwards: int = 0  # where the program may never step: the end comes after so many backwards at the latest
     hang_after: float = 0.0  # seconds without a sign of life after which it is looked at from outside; 0: it is not
     past: int = 0  # windows that the run had made when it stood still: a trial must get further
+    gone: tuple[Path, ...] = ()  # weights that the run wrote itself: a trial starts without them
 
     @property
     def key(self) -> str:
         changed = {str(path): hashlib.sha256(content).hexdigest() for path, content in self.files.items()}
         role = "run" if self.role in ("control", "knob", "placebo") else self.role
         about = [role, [asdict(setting) for setting in self.settings], self.windows, self.sources, changed, self.backwards,
-                 self.hang_after, self.past]  # fmt: skip
+                 self.hang_after, self.past, [str(path) for path in self.gone]]  # fmt: skip
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -118,7 +119,7 @@ def run(trial: Trial, command: Sequence[str], cwd: Path, environment: Mapping[st
         words = _watched(words, folder, trial.hang_after)
     else:
         told.update(_probes(folder, environment))
-    job = sandbox.Job(words, cwd, folder, seconds, told, trial.files, memory, own_network)
+    job = sandbox.Job(words, cwd, folder, seconds, told, trial.files, trial.gone, memory, own_network)
     return sandbox.run(job, unsafe=unsafe, cancel=cancel)
 
 
