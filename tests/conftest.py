@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 from watching import ZOO, ForkServer, Watched
 
 _numbers = itertools.count()
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in the background of a script: what we start would ignore Ctrl-C as well
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from rewriting import Rewritten, disguise, what_differs, without_lines_of_code, 
 from watching import ZOO, ForkServer, Watched
 
 ALL = bool(os.environ.get("TRAINSLEUTH_ALL_REWRITES"))
-SPREAD = 12
+SPREAD = 8
 SICK = sorted(toml.parent for toml in ZOO.glob("*/*/case.toml") if toml.parent.parent.name not in ("hang", "ranks"))
 
 

@@ -24,7 +24,7 @@ QUICK_HEALTHY = (
 
 
 def chosen() -> list[Specimen]:
-    """Every sick program; of the cured and healthy ones a spread that keeps `make test` short (`make zoo` runs all)."""
+    """Every sick program; of the cured and healthy ones a spread (`make zoo` runs all)."""
     everything = [s for s in specimens([]) if not s.about_standstills]  # those are in tests/supervise
     sick = [s for s in everything if s.expected is not None]
     cured = [s for s in everything if s.name.endswith(" cured") and "--" not in s.name]
@@ -33,11 +33,13 @@ def chosen() -> list[Specimen]:
 
 
 def marked(everything: list[Specimen]) -> Iterator[Any]:
-    """Of each newer kind one sick program is enough for `make test`, and every fourth cured twin; the others are for `make test-all`."""
+    """Of each kind one sick program is enough for `make test`, of their other forms every fourth, and every sixth cured twin."""
     twins = [s.name for s in everything if s.name.endswith(" cured")]
+    forms = [s.name for s in everything if "--" in s.name]
+    short = {*twins[::6], *forms[::4]}
     for specimen in everything:
-        twin = specimen.name in twins and specimen.name not in twins[::4]
-        longer = twin or (specimen.name.startswith(NEWER) and ("--" in specimen.name or specimen.expected is None))
+        left_out = specimen.name not in short and specimen.name in (*twins, *forms)
+        longer = left_out or (specimen.name.startswith(NEWER) and ("--" in specimen.name or specimen.expected is None))
         yield pytest.param(specimen, marks=pytest.mark.long) if longer else specimen
 
 
