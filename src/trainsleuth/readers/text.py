@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from operator import lt
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from trainsleuth.readers.kinds import Fact, skipped
 from trainsleuth.readers.line_layout import LONGEST_LINE, Layout, Number, axis_of, layout_of
 from trainsleuth.readers.stamps import Clock
 from trainsleuth.readers.table_rows import header_of, row_of
+from trainsleuth.readers.text_columns import FEWEST_ALIKE, Columns, DigitGrids, SplitTokens, has_numpy, keeping
 from trainsleuth.readers.text_placing import Placing
 from trainsleuth.readers.text_plan import Course, Plan, Taken
 from trainsleuth.readers.tracebacks_in_text import TracebackCollector
@@ -26,6 +28,7 @@ from trainsleuth.readers.tracebacks_in_text import TracebackCollector
 NAME = "text log"
 BLOCK = 1 << 20
 LONGEST_CARRY = 1 << 20
+BLOCKS_BEFORE_GRIDS = 8  # numpy takes as long to import as some megabytes take to read without it
 MOST_PLANS = 20_000
 NEW_SHAPES_AT_FIRST = 5_000  # in the first block; later blocks may bring fewer, so that a file of nothing but new shapes stays fast
 NEW_SHAPES = 500
@@ -41,9 +44,8 @@ _DIGITS = b"0123456789"
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _DRAWN = re.compile(rb"\|[^|\n%]*\| |\[=[=>.]*\]")  # the part of a progress bar that grows
 _BACKSPACES = re.compile(rb"\x08+")
-_TABLES = tuple(
-    bytes(byte if byte in kept else 32 for byte in range(256)) for kept in (b"0123456789.", b"0123456789.-", b"0123456789.eE+-")
-)
+_MASK = bytes.maketrans(_DIGITS, b"0" * 10)
+_TABLES = tuple(map(keeping, (b"0123456789.", b"0123456789.-", b"0123456789.eE+-")))
 _WORTH_KEEPING = re.compile(
     rb"(?i)warn|error|fail|fall.?back|cache|missing|not found|no such|empty|nan\b|\binf\b|skip|overflow|must be|increasing|retry|"
     rb"killed|\d-?bit|fp16|fp32|bf16|float16|float32|out of memory|oom\b|\b0 \w|: ?0\b|sample|item|file|image|dataset|"
@@ -107,6 +109,7 @@ class TextLog:
         self._plain = True  # so far each line is one piece
         self._numbers: list[int] = []  # of the block at hand: the lines of its pieces
         self._orders: list[int] = []
+        self._alike: dict[bytes, list[list[int]]] = {}  # of the block at hand: see `_shaped`
         self._carry = b""
         self._plans: dict[bytes | tuple[bytes, tuple[bytes, ...]], Plan | None] = {}
         self._courses: dict[tuple[str, ...], Course] = {}
@@ -145,9 +148,7 @@ class TextLog:
         self._plain = self._plain and b"\r" not in block and self._order == numbers[0]
         self._orders = numbers if self._plain else list(range(self._order, self._order + len(lines)))
         self._order += len(lines)
-        block = block.replace(b"\r", b"\n")
-        drawn = _DRAWN.sub(b"||", block) if b"%|" in block or b"[=" in block else block
-        groups = _grouped(drawn.translate(None, _DIGITS).split(b"\n"))
+        groups, self._alike = _shaped(block.translate(_MASK).replace(b"\r", b"\n").split(b"\n"))
         facts = self._tracebacks.look(self._hinted(groups), lines, numbers)
         taken: list[Taken] = []
         for key in [key for key in groups if key in self._plans] + _most_frequent_first(groups, self._plans):
@@ -329,41 +330,45 @@ class TextLog:
     def _take(
         self, key: bytes, plan: Plan, group: list[int], lines: list[bytes], numbers: list[int], taken: list[Taken]
     ) -> None:
-        chosen = [lines[index] for index in group]
-        tokens = b"\n".join(chosen).translate(plan.table).split()
-        if len(tokens) != plan.tokens * len(group):
+        columns = self._laid_out(key, plan, group, lines)
+        if columns is None:
             self._one_by_one(group, lines, numbers, taken)
-            return
-        if plan.names and not self._same_names(plan, tokens):
-            self._by_names(key, plan, group, tokens, lines, numbers, taken)
-            return
-        try:
-            taken.append(self._columns(plan, tokens, chosen, [self._orders[index] for index in group]))
-        except ValueError:
-            self._one_by_one(group, lines, numbers, taken)
+        elif plan.names and not columns.names_are(plan.names, plan.own_names):
+            self._by_names(key, plan, group, lines, numbers, taken)
+        else:
+            try:
+                taken.append(self._columns(plan, columns, group))
+            except ValueError:
+                self._one_by_one(group, lines, numbers, taken)
 
-    def _columns(self, plan: Plan, tokens: list[bytes], chosen: list[bytes], at: list[int]) -> Taken:
-        width = plan.tokens
+    def _laid_out(self, key: bytes, plan: Plan, group: list[int], lines: list[bytes]) -> Columns | None:
+        """In grids where that is worth it: the log is long, its lines are alike, and numpy is there."""
+        alike = self._alike.get(key, [group])
+        if self._blocks >= BLOCKS_BEFORE_GRIDS and len(group) >= FEWEST_ALIKE * len(alike) and has_numpy():
+            return DigitGrids.of(plan, lines, alike)
+        return SplitTokens.of(plan, [lines[index] for index in group])
+
+    def _columns(self, plan: Plan, columns: Columns, group: list[int]) -> Taken:
         values: list[tuple[str, list[float], int | None]] = []
         for name, index, constant in plan.values:
             if constant is not None:
-                values.append((name, [constant] * len(at), None))
+                values.append((name, [constant] * len(group), None))
             else:
-                column = tokens[index::width]
-                values.append((name, list(map(float, column)), max(_decimals(column[0]), _decimals(column[-1]))))
-        epochs = None if plan.epoch is None else list(map(float, tokens[plan.epoch :: width]))
-        steps = None if plan.step is None else _integers(tokens[plan.step :: width])
-        totals = None if plan.total is None else _mostly_one(tokens[plan.total :: width])
+                values.append((name, columns.floats(index), columns.decimals(index)))
+        epochs = None if plan.epoch is None else columns.floats(plan.epoch)
+        steps = None if plan.step is None else columns.counts(plan.step)
+        totals = None if plan.total is None else columns.totals(plan.total)
         for counts in (epochs, steps, totals):
             if counts and not -1 <= min(counts) <= max(counts) <= LARGEST_COUNT:
                 raise ValueError("no run is that long")
-        return Taken(plan, at, values, epochs, steps, totals, self._times(plan, chosen))
+        first = self._orders[0]
+        return Taken(plan, [first + index for index in group], values, epochs, steps, totals, self._times(plan, columns))
 
-    def _times(self, plan: Plan, chosen: list[bytes]) -> list[float] | None:
+    def _times(self, plan: Plan, columns: Columns) -> list[float] | None:
         stamp = plan.layout.stamp
         if stamp is None:
             return None
-        times = self._clock.read(stamp, chosen)
+        times = self._clock.times(stamp, columns.moments(stamp))
         if None in times:
             known = next((time for time in times if time is not None), None)
             if known is None:
@@ -375,19 +380,16 @@ class TextLog:
             return filled
         return times  # type: ignore[return-value]
 
-    def _same_names(self, plan: Plan, tokens: list[bytes]) -> bool:
-        count = len(tokens) // plan.tokens
-        return all(tokens[index :: plan.tokens].count(own) == count for index, own in zip(plan.names, plan.own_names))
-
     def _by_names(
-        self, key: bytes, plan: Plan, group: list[int], tokens: list[bytes], lines: list[bytes], numbers: list[int],
-        taken: list[Taken],
-    ) -> None:  # fmt: skip
+        self, key: bytes, plan: Plan, group: list[int], lines: list[bytes], numbers: list[int], taken: list[Taken]
+    ) -> None:
         """Names that differ in a digit (`Acc@1`, `Acc@5`) have one shape and are several."""
+        tokens = SplitTokens.of(plan, [lines[index] for index in group])
+        if tokens is None:
+            return
         parts: defaultdict[tuple[bytes, ...], list[int]] = defaultdict(list)
-        for number, index in enumerate(group):
-            row = number * plan.tokens
-            parts[tuple(tokens[row + i] for i in plan.names)].append(index)
+        for row, index in enumerate(group):
+            parts[tokens.row(row, plan.names)].append(index)
         for own, part in parts.items():
             if (key, own) not in self._plans:
                 if len(self._plans) > MOST_PLANS:
@@ -398,11 +400,10 @@ class TextLog:
             known = self._plans[(key, own)]
             if known is None or not known.values:
                 continue
-            chosen = [lines[index] for index in part]
-            tokens_of = b"\n".join(chosen).translate(known.table).split()
+            columns = SplitTokens.of(known, [lines[index] for index in part])
             try:
-                if len(tokens_of) == known.tokens * len(part):
-                    taken.append(self._columns(known, tokens_of, chosen, [self._orders[index] for index in part]))
+                if columns is not None:
+                    taken.append(self._columns(known, columns, part))
             except ValueError:
                 self._one_by_one(part, lines, numbers, taken)
 
@@ -414,10 +415,11 @@ class TextLog:
             plan = self._plan(line, layout, False) if layout.values or layout.has_axis else None
             if plan is None:
                 continue
-            tokens = line.translate(plan.table).split()
+            columns = SplitTokens.of(plan, [line])
             try:
-                taken.append(self._columns(plan, tokens, [line], [self._orders[index]]))
-            except (ValueError, IndexError):
+                if columns is not None:
+                    taken.append(self._columns(plan, columns, [index]))
+            except ValueError:
                 self._skip("lines whose numbers cannot be told apart", numbers[index])
         if len(group) > SLOW_LINES:
             self._skip("lines of an unsteady shape", numbers[group[SLOW_LINES]], len(group) - SLOW_LINES)
@@ -436,8 +438,7 @@ class TextLog:
                 if any(value.constant is not None for value in layout.values):
                     plan = self._plan(key, layout, False)
                     if plan is not None:
-                        at = [self._orders[index] for index in group]
-                        taken = self._columns(plan, [], [lines[index] for index in group], at)
+                        taken = self._columns(plan, SplitTokens([], plan.tokens, [lines[index] for index in group]), group)
                         facts += self._placing.place([taken], None if self._plain else self._line_of)
         self._note(key, group, lines, numbers)
 
@@ -476,8 +477,18 @@ class TextLog:
         self._skipped[what] = (before + count, first)
 
 
+def _shaped(masks: list[bytes]) -> tuple[dict[bytes, list[int]], dict[bytes, list[list[int]]]]:
+    """The places of each shape, and how they are spread over masks (the line with each digit made a 0) where there are several."""
+    alike: defaultdict[bytes, list[list[int]]] = defaultdict(list)
+    for mask, places in _grouped(masks).items():
+        drawn = _DRAWN.sub(b"||", mask) if b"%|" in mask or b"[=" in mask else mask
+        alike[drawn.translate(None, b"0")].append(places)
+    groups = {shape: parts[0] if len(parts) == 1 else sorted(chain.from_iterable(parts)) for shape, parts in alike.items()}
+    return groups, {shape: parts for shape, parts in alike.items() if len(parts) > 1}
+
+
 def _grouped(shapes: list[bytes]) -> dict[bytes, list[int]]:
-    """The places of each shape. Most lines of a log have one: it is left out of the counting."""
+    """The places of each mask. Most lines of a log have one: it is left out of the counting."""
     usual = shapes[len(shapes) // 2]
     others = [index for index, shape in enumerate(shapes) if shape != usual]
     groups: defaultdict[bytes, list[int]] = defaultdict(list)
@@ -497,25 +508,6 @@ def _grouped(shapes: list[bytes]) -> dict[bytes, list[int]]:
 def _most_frequent_first(groups: dict[bytes, list[int]], known: Container[object]) -> list[bytes]:
     """New shapes, those first that come again: they are more likely to be about the training."""
     return sorted((key for key in groups if key not in known), key=lambda key: -len(groups[key]))
-
-
-def _mostly_one(tokens: list[bytes]) -> list[int]:
-    """Whole numbers that hardly change from line to line."""
-    first = tokens[0]
-    return [int(first)] * len(tokens) if tokens.count(first) == len(tokens) else list(map(int, tokens))
-
-
-def _integers(tokens: list[bytes]) -> list[int]:
-    try:
-        return list(map(int, tokens))
-    except ValueError:
-        return [int(float(token)) for token in tokens]
-
-
-def _decimals(token: bytes) -> int:
-    mantissa, _, exponent = token.lower().partition(b"e")
-    digits = len(mantissa.partition(b".")[2])
-    return digits - int(exponent) if exponent else digits
 
 
 def _counts(rows: list[bytes]) -> bool:
