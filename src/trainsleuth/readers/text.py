@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from operator import lt
@@ -21,7 +21,7 @@ from trainsleuth.readers.line_layout import LONGEST_LINE, Layout, Number, axis_o
 from trainsleuth.readers.stamps import Clock
 from trainsleuth.readers.table_rows import header_of, row_of
 from trainsleuth.readers.text_columns import FEWEST_ALIKE, Columns, DigitGrids, SplitTokens, has_numpy, keeping
-from trainsleuth.readers.text_placing import Placing
+from trainsleuth.readers.text_placing import Pieces, Placing
 from trainsleuth.readers.text_plan import Course, Plan, Taken
 from trainsleuth.readers.tracebacks_in_text import TracebackCollector
 
@@ -37,7 +37,7 @@ NEW_SHAPES_LATER = 60
 SLOW_LINES = 2_000  # of one shape and block, when its plan does not fit
 MOST_MESSAGES = 3_000
 MOST_SETTINGS = 2_000
-LARGEST_COUNT = 10**12  # of steps or epochs
+SOME_MASKS = 64  # of a block, to see whether most are one
 HEADER_REACH = 4  # lines between the head of a table and its first row
 
 _DIGITS = b"0123456789"
@@ -108,7 +108,7 @@ class TextLog:
         self._order = 1  # of the next piece of text; more than its line where bars were overwritten
         self._plain = True  # so far each line is one piece
         self._numbers: list[int] = []  # of the block at hand: the lines of its pieces
-        self._orders: list[int] = []
+        self._orders = range(0)
         self._alike: dict[bytes, list[list[int]]] = {}  # of the block at hand: see `_shaped`
         self._carry = b""
         self._plans: dict[bytes | tuple[bytes, tuple[bytes, ...]], Plan | None] = {}
@@ -146,14 +146,17 @@ class TextLog:
         lines, numbers, block = self._lines(block)
         self._numbers = numbers
         self._plain = self._plain and b"\r" not in block and self._order == numbers[0]
-        self._orders = numbers if self._plain else list(range(self._order, self._order + len(lines)))
+        self._orders = range(self._order, self._order + len(lines))
         self._order += len(lines)
         groups, self._alike = _shaped(block.translate(_MASK).replace(b"\r", b"\n").split(b"\n"))
-        facts = self._tracebacks.look(self._hinted(groups), lines, numbers)
+        new = _most_frequent_first([key for key in groups if key not in self._plans], groups)
+        facts = self._tracebacks.look(self._hinted(new, groups), lines, numbers)
         taken: list[Taken] = []
-        for key in [key for key in groups if key in self._plans] + _most_frequent_first(groups, self._plans):
+        for key in [*(key for key in groups if key in self._plans), *new[: self._allowance]]:
             facts += self._group(key, groups[key], lines, numbers, taken)
-        facts += self._placing.place(taken, None if self._plain else self._line_of)
+        if left := new[self._allowance :]:
+            self._skip("lines of ever new shapes", numbers[groups[left[0]][0]], sum(len(groups[key]) for key in left))
+        facts += self._placing.place(taken, self._pieces())
         facts += self._news_of_messages()
         self._blocks += 1
         self._allowance = NEW_SHAPES if self._blocks < FIRST_BLOCKS else NEW_SHAPES_LATER
@@ -164,14 +167,13 @@ class TextLog:
             self._alarming.clear()
         return facts
 
-    def _line_of(self, order: int) -> int:
-        return self._numbers[order - self._orders[0]]
+    def _pieces(self) -> Pieces | None:
+        return None if self._plain else Pieces(self._orders.start, self._numbers)
 
-    def _hinted(self, groups: dict[bytes, list[int]]) -> list[int]:
+    def _hinted(self, new: list[bytes], groups: dict[bytes, list[int]]) -> list[int]:
         """The lines whose shape could be part of a traceback; a shape is asked once."""
-        new = [key for key in groups if key not in self._plans and len(key) < LONGEST_LINE]
         if TracebackCollector.may_be_among(b"\n".join(new)):
-            self._alarming.update(key for key in new if TracebackCollector.may_be(key))
+            self._alarming.update(key for key in new if len(key) < LONGEST_LINE and TracebackCollector.may_be(key))
         return sorted(index for key in self._alarming & groups.keys() for index in groups[key]) if self._alarming else []
 
     def _lines(self, block: bytes) -> tuple[list[bytes], list[int], bytes]:
@@ -203,10 +205,6 @@ class TextLog:
         first = lines[group[0]]
         facts: list[Fact] = []
         if key not in self._plans:
-            if self._allowance <= 0:
-                self._skip("lines of ever new shapes", numbers[group[0]], len(group))
-                return facts
-            self._allowance -= 1
             if len(key) == len(first):
                 self._without_digits(key, group, lines, numbers, facts)
                 self._plans[key] = None
@@ -355,14 +353,16 @@ class TextLog:
                 values.append((name, [constant] * len(group), None))
             else:
                 values.append((name, columns.floats(index), columns.decimals(index)))
-        epochs = None if plan.epoch is None else columns.floats(plan.epoch)
+        epochs = None if plan.epoch is None else columns.epochs(plan.epoch)
         steps = None if plan.step is None else columns.counts(plan.step)
         totals = None if plan.total is None else columns.totals(plan.total)
-        for counts in (epochs, steps, totals):
-            if counts and not -1 <= min(counts) <= max(counts) <= LARGEST_COUNT:
-                raise ValueError("no run is that long")
-        first = self._orders[0]
-        return Taken(plan, [first + index for index in group], values, epochs, steps, totals, self._times(plan, columns))
+        return Taken(plan, self._orders_of(group), values, epochs, steps, totals, self._times(plan, columns))
+
+    def _orders_of(self, group: list[int]) -> list[int]:
+        start, first, last = self._orders.start, group[0], group[-1]
+        if last - first == len(group) - 1:
+            return list(range(start + first, start + last + 1))
+        return [start + index for index in group]
 
     def _times(self, plan: Plan, columns: Columns) -> list[float] | None:
         stamp = plan.layout.stamp
@@ -439,7 +439,7 @@ class TextLog:
                     plan = self._plan(key, layout, False)
                     if plan is not None:
                         taken = self._columns(plan, SplitTokens([], plan.tokens, [lines[index] for index in group]), group)
-                        facts += self._placing.place([taken], None if self._plain else self._line_of)
+                        facts += self._placing.place([taken], self._pieces())
         self._note(key, group, lines, numbers)
 
     def _note(self, key: bytes, group: list[int], lines: list[bytes], numbers: list[int]) -> None:
@@ -479,35 +479,42 @@ class TextLog:
 
 def _shaped(masks: list[bytes]) -> tuple[dict[bytes, list[int]], dict[bytes, list[list[int]]]]:
     """The places of each shape, and how they are spread over masks (the line with each digit made a 0) where there are several."""
-    alike: defaultdict[bytes, list[list[int]]] = defaultdict(list)
-    for mask, places in _grouped(masks).items():
-        drawn = _DRAWN.sub(b"||", mask) if b"%|" in mask or b"[=" in mask else mask
-        alike[drawn.translate(None, b"0")].append(places)
-    groups = {shape: parts[0] if len(parts) == 1 else sorted(chain.from_iterable(parts)) for shape, parts in alike.items()}
-    return groups, {shape: parts for shape, parts in alike.items() if len(parts) > 1}
+    grouped = _grouped(masks)
+    drawn = [_DRAWN.sub(b"||", mask) if b"%|" in mask or b"[=" in mask else mask for mask in grouped]
+    shapes = b"\n".join(drawn).translate(None, b"0").split(b"\n")
+    groups = dict(zip(shapes, grouped.values()))
+    if len(groups) == len(shapes):
+        return groups, {}
+    spread: defaultdict[bytes, list[list[int]]] = defaultdict(list)
+    for shape, places in zip(shapes, grouped.values()):
+        spread[shape].append(places)
+    alike = {shape: parts for shape, parts in spread.items() if len(parts) > 1}
+    groups.update((shape, sorted(chain.from_iterable(parts))) for shape, parts in alike.items())
+    return groups, alike
 
 
-def _grouped(shapes: list[bytes]) -> dict[bytes, list[int]]:
+def _grouped(masks: list[bytes]) -> dict[bytes, list[int]]:
     """The places of each mask. Most lines of a log have one: it is left out of the counting."""
-    usual = shapes[len(shapes) // 2]
-    others = [index for index, shape in enumerate(shapes) if shape != usual]
+    usual = masks[len(masks) // 2]
     groups: defaultdict[bytes, list[int]] = defaultdict(list)
-    if len(others) * 4 > len(shapes):
-        for index, shape in enumerate(shapes):
-            groups[shape].append(index)
+    some = masks[:: 1 + len(masks) // SOME_MASKS]
+    if some.count(usual) * 4 < len(some) * 3:
+        for index, mask in enumerate(masks):
+            groups[mask].append(index)
         return groups
     start, rest = 0, groups[usual]
-    for index in others:
+    for index in [index for index, mask in enumerate(masks) if mask != usual]:
         rest.extend(range(start, index))
-        groups[shapes[index]].append(index)
+        groups[masks[index]].append(index)
         start = index + 1
-    rest.extend(range(start, len(shapes)))
+    rest.extend(range(start, len(masks)))
     return groups
 
 
-def _most_frequent_first(groups: dict[bytes, list[int]], known: Container[object]) -> list[bytes]:
+def _most_frequent_first(new: list[bytes], groups: dict[bytes, list[int]]) -> list[bytes]:
     """New shapes, those first that come again: they are more likely to be about the training."""
-    return sorted((key for key in groups if key not in known), key=lambda key: -len(groups[key]))
+    again = sorted((key for key in new if len(groups[key]) > 1), key=lambda key: -len(groups[key]))
+    return again + [key for key in new if len(groups[key]) == 1]
 
 
 def _counts(rows: list[bytes]) -> bool:

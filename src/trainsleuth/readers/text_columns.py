@@ -24,6 +24,7 @@ FEWEST_ALIKE = 24  # lines of a grid, on average; with fewer it is quicker to re
 MOST_DIGITS = 18  # of a whole number of 64 bit
 EXACT = 2**53  # whole numbers below it are exact as floats,
 EXACT_POWER = 22  # and so are these powers of ten: one division or product of them rounds as reading the text does
+LARGEST_COUNT = 10**12  # of steps or epochs
 LINE_END = b"~"  # what a table makes of the end of a line
 
 _TOKEN = re.compile(rb"\S+")
@@ -54,6 +55,8 @@ class Columns(Protocol):
     def names_are(self, places: list[int], own: tuple[bytes, ...]) -> bool: ...
 
     def floats(self, index: int) -> list[float]: ...
+
+    def epochs(self, index: int) -> list[float]: ...
 
     def counts(self, index: int) -> list[int]: ...
 
@@ -91,17 +94,26 @@ class SplitTokens:
     def floats(self, index: int) -> list[float]:
         return list(map(float, self._column(index)))
 
+    def epochs(self, index: int) -> list[float]:
+        numbers = self.floats(index)
+        _check(min(numbers), max(numbers))
+        return numbers
+
     def counts(self, index: int) -> list[int]:
         column = self._column(index)
         try:
-            return list(map(int, column))
+            numbers = list(map(int, column))
         except ValueError:
-            return [int(number) for number in map(float, column)]
+            return list(map(int, self.epochs(index)))
+        _check(min(numbers), max(numbers))
+        return numbers
 
     def totals(self, index: int) -> list[int]:
         column = self._column(index)
         same = column.count(column[0]) == len(column)
-        return [int(column[0])] * len(column) if same else list(map(int, column))
+        numbers = [int(column[0])] if same else list(map(int, column))
+        _check(min(numbers), max(numbers))
+        return numbers * len(column) if same else numbers
 
     def decimals(self, index: int) -> int:
         column = self._column(index)
@@ -142,13 +154,21 @@ class DigitGrids:
         found: list[float] = self._in_order(lambda grid: grid.floats(index)).tolist()
         return found
 
+    def epochs(self, index: int) -> list[float]:
+        numbers = self._in_order(lambda grid: grid.floats(index))
+        _check(numbers.min(), numbers.max())
+        found: list[float] = numbers.tolist()
+        return found
+
     def counts(self, index: int) -> list[int]:
         if all(grid.is_whole(index) for grid in self._grids):
             return self.totals(index)
-        return [int(number) for number in self.floats(index)]
+        return list(map(int, self.epochs(index)))
 
     def totals(self, index: int) -> list[int]:
-        found: list[int] = self._in_order(lambda grid: grid.whole(index)).tolist()
+        numbers = self._in_order(lambda grid: grid.whole(index))
+        _check(numbers.min(), numbers.max())
+        found: list[int] = numbers.tolist()
         return found
 
     def decimals(self, index: int) -> int:
@@ -269,6 +289,11 @@ class _Grid:
     def _one_by_one(self, index: int, read: Callable[[bytes], Any]) -> Array:
         start, end = self._spans[index]
         return self._np.array([read(line[start:end]) for line in self._lines])
+
+
+def _check(least: float, most: float) -> None:
+    if not -1 <= least <= most <= LARGEST_COUNT:
+        raise ValueError("no run is that long")
 
 
 def _decimals(token: bytes) -> int:
