@@ -155,7 +155,7 @@ class TextLog:
         for key in [*(key for key in groups if key in self._plans), *new[: self._allowance]]:
             facts += self._group(key, groups[key], lines, numbers, taken)
         if left := new[self._allowance :]:
-            self._skip("lines of ever new shapes", numbers[groups[left[0]][0]], sum(len(groups[key]) for key in left))
+            self._skip("lines of ever new shapes", numbers[groups[left[0]][0]], sum(map(len, map(groups.__getitem__, left))))
         facts += self._placing.place(taken, self._pieces())
         facts += self._news_of_messages()
         self._blocks += 1
@@ -480,8 +480,10 @@ class TextLog:
 def _shaped(masks: list[bytes]) -> tuple[dict[bytes, list[int]], dict[bytes, list[list[int]]]]:
     """The places of each shape, and how they are spread over masks (the line with each digit made a 0) where there are several."""
     grouped = _grouped(masks)
-    drawn = [_DRAWN.sub(b"||", mask) if b"%|" in mask or b"[=" in mask else mask for mask in grouped]
-    shapes = b"\n".join(drawn).translate(None, b"0").split(b"\n")
+    drawn = b"\n".join(grouped)
+    if b"%|" in drawn or b"[=" in drawn:
+        drawn = b"\n".join(_DRAWN.sub(b"||", mask) if b"%|" in mask or b"[=" in mask else mask for mask in grouped)
+    shapes = drawn.translate(None, b"0").split(b"\n")
     groups = dict(zip(shapes, grouped.values()))
     if len(groups) == len(shapes):
         return groups, {}

@@ -6,8 +6,9 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush, nlargest
-from itertools import chain, compress, islice, repeat
-from operator import le, ne, sub
+from itertools import chain, compress, islice, pairwise, repeat
+from math import isnan
+from operator import le, ne, or_, sub
 from typing import Any, NamedTuple, TypeVar
 
 from trainsleuth.readers.kinds import Fact, columns
@@ -186,20 +187,37 @@ class Placing:
 
     def _without_repeats(self, facts: Iterable[Fact]) -> Iterator[Fact]:
         """A bar repeats what it knows: a value counts when it changes, and once for each bar."""
-        laps: dict[int, tuple[list[float], list[int]]] = {}  # of the lists of epochs, which facts share
+        laps: dict[int, _Laps] = {}  # facts share their lists of epochs
         for fact in facts:
             if fact.pop("bar") and fact["values"]:
-                values, epochs = fact["values"], fact["epochs"]
-                if epochs is not None and id(epochs) not in laps:
-                    laps[id(epochs)] = (epochs, list(map(int, epochs)))
-                shown = list(zip(values, repeat(0) if epochs is None else laps[id(epochs)][1]))
+                epochs = fact["epochs"]
+                if id(epochs) not in laps:
+                    laps[id(epochs)] = _Laps(epochs)
                 known = (fact["prefix"], fact["name"])
-                kept = list(compress(range(len(shown)), map(ne, shown, chain((self._shown.get(known),), shown))))
-                self._shown[known] = shown[-1]
-                if len(kept) < len(shown):
+                kept, self._shown[known] = laps[id(epochs)].changes(fact["values"], self._shown.get(known))
+                if len(kept) < len(fact["values"]):
                     for column in ("values", "lines", "steps", "epochs", "times"):
                         fact[column] = _picked(fact[column], kept)
             yield fact
+
+
+class _Laps:
+    """The laps of the lines of bars, and where one ends."""
+
+    def __init__(self, epochs: list[float] | None) -> None:
+        self._epochs = epochs  # kept, so that no other list gets its id
+        self._laps = None if epochs is None else list(map(int, epochs))
+        self._turned = repeat(False) if self._laps is None else list(map(ne, self._laps[1:], self._laps))
+
+    def changes(self, values: list[float], last: tuple[float, int] | None) -> tuple[list[int], tuple[float, int]]:
+        """The places of values that are not what was shown before in the same lap; and what is shown at the end."""
+        laps = self._laps or [0]
+        if isnan(sum(values)):
+            changed: Iterable[bool] = [after is not before and after != before for before, after in pairwise(values)]
+        else:
+            changed = map(ne, values[1:], values)
+        first = [] if (values[0], laps[0]) == last else [0]
+        return first + list(compress(range(1, len(values)), map(or_, changed, self._turned))), (values[-1], laps[-1])
 
 
 def _by_course(taken: list[Taken]) -> list[tuple[Course, list[Taken]]]:
