@@ -31,6 +31,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python bench/overhead.py
 	$(BIN)/python bench/reading.py
 	$(BIN)/python bench/reading_tensorboard.py
+	$(BIN)/python bench/many_ranks.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
