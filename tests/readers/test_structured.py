@@ -171,7 +171,7 @@ def test_mlflow() -> None:
     assert settings(mlflow_store.read(path)) == {"model": "resnet"}
 
 
-def test_the_flight_recorder_as_json_and_its_pickle_refused(tmp_path: Path) -> None:
+def test_the_flight_recorder_as_json_and_a_damaged_pickle_refused(tmp_path: Path) -> None:
     facts = [fact for fact in flight_recorder.read(CORPUS / "fr_trace_rank_0.json") if fact["k"] == "flight"]
     assert [(fact["rank"], fact["name"]) for fact in facts][-1] == (0, "gloo:broadcast")
     path = tmp_path / "nccl_trace_rank_0"
