@@ -127,7 +127,6 @@ def test_a_wandb_run() -> None:
     assert values["nested.x"] == 1.5
     assert settings(wandb_file.read(path)) == {"lr": 0.1, "model.depth": 3}
     assert [fact["step"] for fact in wandb_file.read(path) if fact["k"] == "dropped"] == [2, 5]
-    assert {"k": "axis", "name": "val/*", "of": "epoch"} in list(wandb_file.read(path))
 
 
 def test_the_internal_log_alone_names_the_lost_records(tmp_path: Path) -> None:
