@@ -18,6 +18,7 @@ FORMS = (
     re.compile(rb"\b[IWEF](?P<mo>\d\d)(?P<d>\d\d) (?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d(?:\.\d+)?)"),
     re.compile(rb"(?<![\d:<])(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d(?:[.,]\d+)?)(?![\d:])"),
 )
+_CLOCK = re.compile(rb"\d\d:\d\d:\d\d")  # what all forms have
 NEAR_THE_START = 40
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -33,6 +34,8 @@ class Stamp:
 def find(line: bytes) -> Stamp | None:
     """The time stamp near the start of a line; a length of time further on (`eta 0:05:00`) is none."""
     head = line[:120]
+    if _CLOCK.search(head) is None:
+        return None
     for form, pattern in enumerate(FORMS):
         match = pattern.search(head)
         if match is None or match.start() > NEAR_THE_START:

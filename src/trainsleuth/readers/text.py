@@ -10,10 +10,10 @@ from __future__ import annotations
 import codecs
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from operator import lt
+from itertools import chain, compress, repeat
+from operator import lt, ne
 from pathlib import Path
 
 from trainsleuth.readers.kinds import Fact, skipped
@@ -107,7 +107,7 @@ class TextLog:
         self.line = 1
         self._order = 1  # of the next piece of text; more than its line where bars were overwritten
         self._plain = True  # so far each line is one piece
-        self._numbers: list[int] = []  # of the block at hand: the lines of its pieces
+        self._numbers: Sequence[int] = []  # of the block at hand: the lines of its pieces
         self._orders = range(0)
         self._alike: dict[bytes, list[list[int]]] = {}  # of the block at hand: see `_shaped`
         self._carry = b""
@@ -176,7 +176,7 @@ class TextLog:
             self._alarming.update(key for key in new if len(key) < LONGEST_LINE and TracebackCollector.may_be(key))
         return sorted(index for key in self._alarming & groups.keys() for index in groups[key]) if self._alarming else []
 
-    def _lines(self, block: bytes) -> tuple[list[bytes], list[int], bytes]:
+    def _lines(self, block: bytes) -> tuple[list[bytes], Sequence[int], bytes]:
         """The lines of a block, their numbers, and the block made of them; what a carriage return overwrites is a line of its own."""
         block = without_colours(block)
         if b"\x08" in block:
@@ -191,7 +191,7 @@ class TextLog:
             block = block[:-1]
         lines = block.split(b"\n")
         if b"\r" not in block:
-            return lines, list(range(first, first + len(lines))), block
+            return lines, range(first, first + len(lines)), block
         pieces: list[bytes] = []
         numbers: list[int] = []
         for number, line in enumerate(lines, first):
@@ -200,7 +200,7 @@ class TextLog:
             numbers += [number] * len(parts)
         return pieces, numbers, block
 
-    def _group(self, key: bytes, group: list[int], lines: list[bytes], numbers: list[int], taken: list[Taken]) -> list[Fact]:
+    def _group(self, key: bytes, group: list[int], lines: list[bytes], numbers: Sequence[int], taken: list[Taken]) -> list[Fact]:
         """Take the numbers of all lines of one shape, learning the shape if it is new."""
         first = lines[group[0]]
         facts: list[Fact] = []
@@ -223,7 +223,7 @@ class TextLog:
         return facts
 
     def _learn(
-        self, first: bytes, group: list[int], lines: list[bytes], numbers: list[int], facts: list[Fact]
+        self, first: bytes, group: list[int], lines: list[bytes], numbers: Sequence[int], facts: list[Fact]
     ) -> Plan | None:
         if first.lstrip().startswith(b'File "'):
             return None
@@ -326,7 +326,7 @@ class TextLog:
     # -- taking numbers out -------------------------------------------------------------------------------------------
 
     def _take(
-        self, key: bytes, plan: Plan, group: list[int], lines: list[bytes], numbers: list[int], taken: list[Taken]
+        self, key: bytes, plan: Plan, group: list[int], lines: list[bytes], numbers: Sequence[int], taken: list[Taken]
     ) -> None:
         columns = self._laid_out(key, plan, group, lines)
         if columns is None:
@@ -381,7 +381,7 @@ class TextLog:
         return times  # type: ignore[return-value]
 
     def _by_names(
-        self, key: bytes, plan: Plan, group: list[int], lines: list[bytes], numbers: list[int], taken: list[Taken]
+        self, key: bytes, plan: Plan, group: list[int], lines: list[bytes], numbers: Sequence[int], taken: list[Taken]
     ) -> None:
         """Names that differ in a digit (`Acc@1`, `Acc@5`) have one shape and are several."""
         tokens = SplitTokens.of(plan, [lines[index] for index in group])
@@ -407,7 +407,7 @@ class TextLog:
             except ValueError:
                 self._one_by_one(part, lines, numbers, taken)
 
-    def _one_by_one(self, group: list[int], lines: list[bytes], numbers: list[int], taken: list[Taken]) -> None:
+    def _one_by_one(self, group: list[int], lines: list[bytes], numbers: Sequence[int], taken: list[Taken]) -> None:
         """Lines of one shape whose numbers stand elsewhere: each is understood by itself."""
         for index in group[:SLOW_LINES]:
             line = lines[index][:LONGEST_LINE]
@@ -427,7 +427,7 @@ class TextLog:
     # -- words ------------------------------------------------------------------------------------------------------------
 
     def _without_digits(
-        self, key: bytes, group: list[int], lines: list[bytes], numbers: list[int], facts: list[Fact]
+        self, key: bytes, group: list[int], lines: list[bytes], numbers: Sequence[int], facts: list[Fact]
     ) -> None:
         if key not in self._plans:
             match = _WORD_SETTING.match(key) if len(key) < 120 else None
@@ -442,7 +442,7 @@ class TextLog:
                         facts += self._placing.place([taken], self._pieces())
         self._note(key, group, lines, numbers)
 
-    def _note(self, key: bytes, group: list[int], lines: list[bytes], numbers: list[int]) -> None:
+    def _note(self, key: bytes, group: list[int], lines: list[bytes], numbers: Sequence[int]) -> None:
         known = self._messages.get(key)
         if known is None:
             first = lines[group[0]][:LONGEST_LINE]
@@ -505,7 +505,7 @@ def _grouped(masks: list[bytes]) -> dict[bytes, list[int]]:
             groups[mask].append(index)
         return groups
     start, rest = 0, groups[usual]
-    for index in [index for index, mask in enumerate(masks) if mask != usual]:
+    for index in list(compress(range(len(masks)), map(ne, masks, repeat(usual)))):
         rest.extend(range(start, index))
         groups[masks[index]].append(index)
         start = index + 1

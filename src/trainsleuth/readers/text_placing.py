@@ -25,7 +25,7 @@ class Pieces(NamedTuple):
     """The lines of which the pieces of a block are parts."""
 
     first: int  # the order of the first piece
-    lines: list[int]
+    lines: Sequence[int]
 
     def lines_of(self, orders: list[int]) -> list[int]:
         return [self.lines[order - self.first] for order in orders]
