@@ -1,6 +1,7 @@
 """How fast what a run left behind is read, on one core, and with how much memory.
 
-python bench/reading.py [MEGABYTES]      text logs of this size (1000 by default) in several layouts, read into the chart that rules judge
+python bench/reading.py [MEGABYTES [LAYOUT ...]]      text logs of this size (1000 by default) in several layouts, or in those named,
+                                                      read into the chart that rules judge
 
 Each file is read in a process of its own, whose peak of memory is taken; the small file beside the large one shows that it does not grow.
 Time is given twice: by the clock, and of the processor, which a busy machine disturbs less.
@@ -121,10 +122,11 @@ def apart(path: Path) -> dict[str, float]:
     return found
 
 
-def text_logs(megabytes: int) -> None:
+def text_logs(megabytes: int, layouts: list[str]) -> None:
     print(f"{'text log':<18} {'MB':>6} {'values':>12} {'MB/s':>8} {'MB/s of processor':>18} {'peak MB':>8}")
     with tempfile.TemporaryDirectory() as folder:
-        for name, lines in LAYOUTS.items():
+        for name in layouts:
+            lines = LAYOUTS[name]
             for size in (SMALL, megabytes):
                 path = Path(folder) / "run.log"
                 write(path, lines, size)
@@ -137,7 +139,7 @@ def main() -> None:
     if sys.argv[1:2] == ["--measure"]:
         print(json.dumps(measure(Path(sys.argv[2]))))
         return
-    text_logs(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    text_logs(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2:] or list(LAYOUTS))
 
 
 if __name__ == "__main__":
