@@ -26,7 +26,7 @@ for number in range(200):
     commit = chance.choice((None, None, None, True, False))
     counter = counter + 1 if step is None else max(counter, step)
     if log is not None:
-        log.step(data, at=None if step is None or step < log.global_step else step)
+        log.step({name if name != "n" else "n.x": float(number) for name in data}, at=step)
     else:
         run.log(data, step=step, commit=commit)
     given.append([[name if name != "n" else "n.x" for name in data], float(number), step])

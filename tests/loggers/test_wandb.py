@@ -17,9 +17,11 @@ PROGRAM = Path(__file__).with_name("losing_program.py")
 
 
 def stored(folder: Path) -> dict[tuple[str, float], int]:
-    """The points of the run's own file: their W&B steps."""
+    """The points of the run's own file that the program gave: their W&B steps."""
     (path,) = folder.glob("wandb/offline-run-*/*.wandb")
-    found = [((fact["name"], fact["value"]), fact["step"]) for fact in wandb_file.read(path) if fact["k"] == "point"]
+    names = {name for name, _, _ in given(folder)}
+    points = [fact for fact in wandb_file.read(path) if fact["k"] == "point" and fact["name"] in names]
+    found = [((fact["name"], fact["value"]), fact["step"]) for fact in points]
     assert len(dict(found)) == len(found)
     return dict(found)
 
