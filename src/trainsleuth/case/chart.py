@@ -395,13 +395,15 @@ class ProcessChart:
 
     def _params(self, fact: Fact) -> None:
         self.params_facts += 1
+        opt, parameters, isfinite = fact["opt"], self.parameters, math.isfinite
         for number, trainable, owned, has_gradient, gradient, weight, update, changed in fact["rows"]:
-            known = self.parameters.get(number) or self._parameter(number)
+            known = parameters.get(number) or self._parameter(number)
             known.looks += 1
             known.trainable = bool(trainable)
-            known.ever_trainable = known.ever_trainable or known.trainable
+            if trainable:
+                known.ever_trainable = True
             if owned:
-                known.owners.add(fact["opt"])
+                known.owners.add(opt)
             if not has_gradient:
                 known.without_gradient += 1
             elif gradient == 0:
@@ -410,7 +412,7 @@ class ProcessChart:
                 known.with_gradient += 1
             if changed or update:
                 known.moved += 1
-            if not math.isfinite((gradient or 0.0) + (weight or 0.0)) and _broke(known, gradient, weight):
+            if not isfinite((gradient or 0.0) + (weight or 0.0)) and _broke(known, gradient, weight):
                 keep(self.bad_parameters, known.name, 16)
                 self.bad_between = self.bad_between or (self._looked_at, int(fact["window"]) + 1)
             known.gradient, known.weight, known.update, known.changed_share = gradient, weight, update, changed
