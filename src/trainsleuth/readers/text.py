@@ -12,8 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, compress, repeat
-from operator import lt, ne
+from operator import lt
 from pathlib import Path
 
 from trainsleuth.readers.kinds import Fact, skipped
@@ -23,6 +22,7 @@ from trainsleuth.readers.table_rows import header_of, row_of
 from trainsleuth.readers.text_columns import FEWEST_ALIKE, Columns, DigitGrids, SplitTokens, has_numpy, keeping
 from trainsleuth.readers.text_placing import Pieces, Placing
 from trainsleuth.readers.text_plan import Course, Plan, Taken
+from trainsleuth.readers.text_shapes import most_frequent_first, shaped
 from trainsleuth.readers.tracebacks_in_text import TracebackCollector
 
 NAME = "text log"
@@ -37,14 +37,10 @@ NEW_SHAPES_LATER = 60
 SLOW_LINES = 2_000  # of one shape and block, when its plan does not fit
 MOST_MESSAGES = 3_000
 MOST_SETTINGS = 2_000
-SOME_MASKS = 64  # of a block, to see whether most are one
 HEADER_REACH = 4  # lines between the head of a table and its first row
 
-_DIGITS = b"0123456789"
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_DRAWN = re.compile(rb"\|[^|\n%]*\| |\[=[=>.]*\]")  # the part of a progress bar that grows
 _BACKSPACES = re.compile(rb"\x08+")
-_MASK = bytes.maketrans(_DIGITS, b"0" * 10)
 _TABLES = tuple(map(keeping, (b"0123456789.", b"0123456789.-", b"0123456789.eE+-")))
 _WORTH_KEEPING = re.compile(
     rb"(?i)warn|error|fail|fall.?back|cache|missing|not found|no such|empty|nan\b|\binf\b|skip|overflow|must be|increasing|retry|"
@@ -109,7 +105,7 @@ class TextLog:
         self._plain = True  # so far each line is one piece
         self._numbers: Sequence[int] = []  # of the block at hand: the lines of its pieces
         self._orders = range(0)
-        self._alike: dict[bytes, list[list[int]]] = {}  # of the block at hand: see `_shaped`
+        self._alike: dict[bytes, list[list[int]]] = {}  # of the block at hand: see `shaped`
         self._carry = b""
         self._plans: dict[bytes | tuple[bytes, tuple[bytes, ...]], Plan | None] = {}
         self._courses: dict[tuple[str, ...], Course] = {}
@@ -148,8 +144,8 @@ class TextLog:
         self._plain = self._plain and b"\r" not in block and self._order == numbers[0]
         self._orders = range(self._order, self._order + len(lines))
         self._order += len(lines)
-        groups, self._alike = _shaped(block.translate(_MASK).replace(b"\r", b"\n").split(b"\n"))
-        new = _most_frequent_first([key for key in groups if key not in self._plans], groups)
+        groups, self._alike = shaped(block)
+        new = most_frequent_first([key for key in groups if key not in self._plans], groups)
         facts = self._tracebacks.look(self._hinted(new, groups), lines, numbers)
         taken: list[Taken] = []
         for key in [*(key for key in groups if key in self._plans), *new[: self._allowance]]:
@@ -475,48 +471,6 @@ class TextLog:
     def _skip(self, what: str, at: int, count: int = 1) -> None:
         before, first = self._skipped.get(what, (0, at))
         self._skipped[what] = (before + count, first)
-
-
-def _shaped(masks: list[bytes]) -> tuple[dict[bytes, list[int]], dict[bytes, list[list[int]]]]:
-    """The places of each shape, and how they are spread over masks (the line with each digit made a 0) where there are several."""
-    grouped = _grouped(masks)
-    drawn = b"\n".join(grouped)
-    if b"%|" in drawn or b"[=" in drawn:
-        drawn = b"\n".join(_DRAWN.sub(b"||", mask) if b"%|" in mask or b"[=" in mask else mask for mask in grouped)
-    shapes = drawn.translate(None, b"0").split(b"\n")
-    groups = dict(zip(shapes, grouped.values()))
-    if len(groups) == len(shapes):
-        return groups, {}
-    spread: defaultdict[bytes, list[list[int]]] = defaultdict(list)
-    for shape, places in zip(shapes, grouped.values()):
-        spread[shape].append(places)
-    alike = {shape: parts for shape, parts in spread.items() if len(parts) > 1}
-    groups.update((shape, sorted(chain.from_iterable(parts))) for shape, parts in alike.items())
-    return groups, alike
-
-
-def _grouped(masks: list[bytes]) -> dict[bytes, list[int]]:
-    """The places of each mask. Most lines of a log have one: it is left out of the counting."""
-    usual = masks[len(masks) // 2]
-    groups: defaultdict[bytes, list[int]] = defaultdict(list)
-    some = masks[:: 1 + len(masks) // SOME_MASKS]
-    if some.count(usual) * 4 < len(some) * 3:
-        for index, mask in enumerate(masks):
-            groups[mask].append(index)
-        return groups
-    start, rest = 0, groups[usual]
-    for index in list(compress(range(len(masks)), map(ne, masks, repeat(usual)))):
-        rest.extend(range(start, index))
-        groups[masks[index]].append(index)
-        start = index + 1
-    rest.extend(range(start, len(masks)))
-    return groups
-
-
-def _most_frequent_first(new: list[bytes], groups: dict[bytes, list[int]]) -> list[bytes]:
-    """New shapes, those first that come again: they are more likely to be about the training."""
-    again = sorted((key for key in new if len(groups[key]) > 1), key=lambda key: -len(groups[key]))
-    return again + [key for key in new if len(groups[key]) == 1]
 
 
 def _counts(rows: list[bytes]) -> bool:
