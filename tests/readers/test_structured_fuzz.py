@@ -151,6 +151,12 @@ def test_damaged_files(reader: str, tmp_path: Path) -> None:
     fuzz(reader, tmp_path, FEW)
 
 
+def test_a_head_with_a_quote_that_does_not_end_is_no_table(tmp_path: Path) -> None:
+    from trainsleuth.readers import csv_table
+
+    assert not csv_table.recognises(tmp_path / "a.csv", b'"step,loss\n1,0.5\n2,0.4\n')
+
+
 def test_well_framed_nonsense(tmp_path: Path) -> None:
     fuzz("tensorboard", tmp_path, FEW, inside_events)
     fuzz("wandb_file", tmp_path, FEW, inside_wandb)

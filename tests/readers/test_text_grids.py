@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from readers.test_structured_fuzz import edited, thrown
 from trainsleuth.readers import text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,6 +91,15 @@ def test_numbers_of_any_writing(form: str, rows: list[tuple[str, str, str, str]]
     lines = [form.format(s=s, a=a, b=b, c=c) + end for s, a, b, c in rows]
     with pytest.MonkeyPatch.context() as monkeypatch:
         same_both_ways("".join(lines * times).encode(), monkeypatch)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_damaged_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = [path.read_bytes()[:6000] for path in FILES]
+    for number in range(3000):
+        dice = random.Random(number)
+        same_both_ways(edited(dice.choice(seeds), thrown(dice)), monkeypatch)
 
 
 READ = """
