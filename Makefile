@@ -14,6 +14,7 @@ test: $(VENV)/.dev lint
 
 test-all: $(VENV)/.frameworks lint
 	$(BIN)/python -m pytest tests -n 2 -m "long or not long"
+	$(BIN)/python -m tests.readers.fuzz_with_atheris
 	$(BIN)/python zoo/check.py healthy/lightning healthy/hf_trainer healthy/accelerate
 
 zoo: $(VENV)/.frameworks
@@ -32,6 +33,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python bench/overhead.py
 	$(BIN)/python bench/reading.py
 	$(BIN)/python bench/reading_tensorboard.py
+	$(BIN)/python bench/many_ranks.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -58,7 +60,7 @@ $(VENV)/.dev: $(VENV)/.demo
 	@touch $@
 
 $(VENV)/.frameworks: $(VENV)/.dev
-	$(BIN)/pip install --quiet --editable ".[dev,lightning,transformers,loggers]"
+	$(BIN)/pip install --quiet --editable ".[dev,lightning,transformers,loggers,fuzz]"
 	@touch $@
 
 clean:

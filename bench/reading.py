@@ -1,6 +1,7 @@
 """How fast what a run left behind is read, on one core, and with how much memory.
 
-python bench/reading.py [MEGABYTES]      text logs of this size (1000 by default) in several layouts, read into the chart that rules judge
+python bench/reading.py [MEGABYTES [LAYOUT ...]]      text logs of this size (1000 by default) in several layouts, or in those named,
+                                                      read into the chart that rules judge
 
 Each file is read in a process of its own, whose peak of memory is taken; the small file beside the large one shows that it does not grow.
 Time is given twice: by the clock, and of the processor, which a busy machine disturbs less.
@@ -46,6 +47,32 @@ def json_lines(index: int, rng: random.Random) -> str:
     return json.dumps({"step": index, "time": 1.7e9 + index, "train": train, "lr": 0.001}) + "\n"
 
 
+def columns(index: int, rng: random.Random) -> str:
+    head = "step,epoch,train_loss,val_loss,lr\n" if index == 0 else ""
+    return f"{head}{index},{index // 1000},{rng.random():.6f},{rng.random():.6f},0.0001\n"
+
+
+def bars(index: int, rng: random.Random) -> str:
+    """tqdm, drawn over itself with carriage returns."""
+    epoch, batch = divmod(index, 1000)
+    full, left = batch // 50, (1000 - batch) // 2
+    times = f"{batch // 120:02d}:{batch // 2 % 60:02d}<{left // 60:02d}:{left % 60:02d}"
+    bar = f"{batch // 10:3d}%|{'█' * full}{' ' * (20 - full)}| {batch}/1000 [{times}"
+    return f"Epoch {epoch}: {bar}, {2 + rng.random():5.2f}it/s, loss={rng.random():.4f}, lr=0.0001]" + ("\n" if batch == 999 else "\r")
+
+
+def mixed(index: int, rng: random.Random) -> str:
+    """Several layouts in one file, with other lines between them."""
+    part = index % 20
+    if part == 19:
+        return f"[val] epoch {index // 1000} val_loss {rng.random():.4f} val_acc {rng.random() * 100:.2f}%\n"
+    if part in (5, 13):
+        return f"INFO:root:checkpoint saved to runs/exp{index % 7}/ckpt-{index}.pt\n"
+    if part == 7:
+        return "  warnings.warn('something old')\n"
+    return dictionaries(index, rng) if part > 14 else vision(index, rng)
+
+
 def chatter(index: int, rng: random.Random) -> str:
     """A log of which one line in five is about the training."""
     if index % 5 == 0:
@@ -55,7 +82,8 @@ def chatter(index: int, rng: random.Random) -> str:
 
 
 LAYOUTS: dict[str, Lines] = {
-    "vision, stamped": vision, "key=value": prints, "dictionaries": dictionaries, "JSON lines": json_lines, "much chatter": chatter,
+    "vision, stamped": vision, "key=value": prints, "dictionaries": dictionaries, "JSON lines": json_lines, "columns": columns, "bars": bars,
+    "mixed": mixed, "much chatter": chatter,
 }  # fmt: skip
 
 
@@ -94,10 +122,11 @@ def apart(path: Path) -> dict[str, float]:
     return found
 
 
-def text_logs(megabytes: int) -> None:
+def text_logs(megabytes: int, layouts: list[str]) -> None:
     print(f"{'text log':<18} {'MB':>6} {'values':>12} {'MB/s':>8} {'MB/s of processor':>18} {'peak MB':>8}")
     with tempfile.TemporaryDirectory() as folder:
-        for name, lines in LAYOUTS.items():
+        for name in layouts:
+            lines = LAYOUTS[name]
             for size in (SMALL, megabytes):
                 path = Path(folder) / "run.log"
                 write(path, lines, size)
@@ -110,7 +139,7 @@ def main() -> None:
     if sys.argv[1:2] == ["--measure"]:
         print(json.dumps(measure(Path(sys.argv[2]))))
         return
-    text_logs(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    text_logs(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2:] or list(LAYOUTS))
 
 
 if __name__ == "__main__":

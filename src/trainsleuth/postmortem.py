@@ -35,6 +35,7 @@ class Examination:
         report = as_json(case, self.diagnosis)
         report["sources"] = [
             {"path": source.path, "format": source.format, "points": source.points, "runs": len(source.runs),
+             "collectives": len(source.flights),
              "names": len({name for run in source.runs.values() for name in run.series}),
              "skipped": [{"what": s["what"], "count": s["count"], "at": s["at"]} for s in source.skipped]}
             for source in self.chart.sources.values()

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import random
+import resource
 import struct
 import zlib
 from collections.abc import Callable
@@ -37,7 +40,11 @@ SEEDS: dict[str, list[Path]] = {
     "yaml_config": [RECORDS / "lightning" / "version_0" / "hparams.yaml", *RECORDS.glob("mlruns/0/meta.yaml")],
     "flight_recorder": sorted(RECORDS.glob("fr_trace_rank_*.json")),
     "tracebacks": sorted((CORPUS / "tracebacks").rglob("*.txt")),
+    "csv_table": sorted(CORPUS.glob("healthy/*.csv")) + [RECORDS / "keras_log.csv"],
+    "text": sorted(path for kind in ("healthy", "sick") for path in (CORPUS / kind).iterdir()),
 }
+LONGEST = 6_000  # bytes that are kept of a text, which has nothing that other parts of the file must fit
+MOST_GROWTH = 500  # megabytes, over ten thousand files
 KINDS = ("set", "insert", "delete", "repeat", "cut", "swap")
 EDITS = st.lists(
     st.tuples(
@@ -117,9 +124,17 @@ def check(reader: Any, path: Path, content: bytes) -> None:
     assert facts + values <= 4 * len(content) + 64, "a reader gives no more than there is"
 
 
+def seeds_of(reader: str) -> list[tuple[Path, bytes]]:
+    """Names and contents to begin with; of the flight recorder in its other form, too."""
+    seeds = [(path, path.read_bytes()[: LONGEST if reader == "text" else None]) for path in SEEDS[reader]]
+    if reader == "flight_recorder":
+        seeds += [(Path(path.stem), pickle.dumps(json.loads(content), 2)) for path, content in seeds]
+    return seeds
+
+
 def fuzz(reader: str, tmp_path: Path, examples: int, mutate: Callable[[bytes, list[Edit]], bytes] = edited) -> None:
     module = import_module(f"trainsleuth.readers.{reader}")
-    seeds = [(path, path.read_bytes()) for path in SEEDS[reader]]
+    seeds = seeds_of(reader)
     assert seeds
 
     @settings(max_examples=examples, deadline=None, suppress_health_check=QUIET, database=None)
@@ -134,6 +149,12 @@ def fuzz(reader: str, tmp_path: Path, examples: int, mutate: Callable[[bytes, li
 @pytest.mark.parametrize("reader", SEEDS)
 def test_damaged_files(reader: str, tmp_path: Path) -> None:
     fuzz(reader, tmp_path, FEW)
+
+
+def test_a_head_with_a_quote_that_does_not_end_is_no_table(tmp_path: Path) -> None:
+    from trainsleuth.readers import csv_table
+
+    assert not csv_table.recognises(tmp_path / "a.csv", b'"step,loss\n1,0.5\n2,0.4\n')
 
 
 def test_well_framed_nonsense(tmp_path: Path) -> None:
@@ -156,11 +177,13 @@ def thrown(dice: random.Random) -> list[Edit]:
 def test_many_damaged_files(reader: str, mutate: Callable[[bytes, list[Edit]], bytes], tmp_path: Path) -> None:
     """By plain dice, of which a machine throws many more than of hypothesis' examples."""
     module = import_module(f"trainsleuth.readers.{reader}")
-    seeds = [(path, path.read_bytes()) for path in SEEDS[reader]]
+    seeds = seeds_of(reader)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for number in range(MANY):
         dice = random.Random(f"{reader} {number}")
         path, content = dice.choice(seeds)
         check(module, tmp_path / path.name, mutate(content, thrown(dice)))
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < MOST_GROWTH
 
 
 @pytest.mark.parametrize("reader", SEEDS)

@@ -67,7 +67,7 @@ class ProcessChart:
     collectives: Fact = field(default_factory=dict)  # how many were entered, by place, and how long they took
     collective_history: list[tuple[int, int]] = field(default_factory=list)  # entered, windows at that time
     ddp: list[Fact] = field(default_factory=list)
-    looks: dict[int, dict[str, tuple[float, float]]] = field(default_factory=dict)  # window: parameter: gradient, weight
+    looks: dict[int, dict[tuple[str, int], tuple[float, float]]] = field(default_factory=dict)  # window: parameter: gradient, weight
     chance: Fact = field(default_factory=dict)  # where random numbers came from before anybody seeded them
     bad_between: tuple[int, int] | None = None  # the windows between which the loss was not finite for the first time
     examined: list[Fact] = field(default_factory=list)
@@ -160,10 +160,16 @@ class ProcessChart:
     def _environment(self, fact: Fact) -> None:
         self.environment = fact
 
+    def _parameter(self, number: int) -> Parameter:
+        known = self.parameters.get(number)
+        if known is None:
+            known = self.parameters[number] = Parameter(number)
+        return known
+
     def _parameter_rows(self, rows: list[list[Any]], model: str | None) -> list[int]:
         numbers = []
         for number, name, shape, dtype, trainable, frozen_at in rows:
-            known = self.parameters.setdefault(number, Parameter(number))
+            known = self._parameter(number)
             if model is not None or known.name == "?":
                 known.name = name
             known.model = model or known.model
@@ -183,7 +189,7 @@ class ProcessChart:
         )  # fmt: skip
         self.optimizers[optimizer.id] = optimizer
         for number in numbers:
-            self.parameters.setdefault(number, Parameter(number)).owners.add(optimizer.id)
+            self._parameter(number).owners.add(optimizer.id)
 
     def _model(self, fact: Fact) -> None:
         numbers = self._parameter_rows(fact["params"], fact["id"])
@@ -193,7 +199,7 @@ class ProcessChart:
         self.models[fact["id"]].made = {path: at for path, (at, _) in creation.items() if at is not None}
         for path, kind, _, at, hidden in fact.get("plain", []):
             for number in hidden:
-                known = self.parameters.setdefault(number, Parameter(number))
+                known = self._parameter(number)
                 known.name, known.made_at = f"{path} ({kind})", place(at)
         for number in numbers:
             parameter = self.parameters[number]
@@ -222,7 +228,7 @@ class ProcessChart:
     def _loss(self, fact: Fact) -> None:
         at = place(fact["at"])
         if at is not None:
-            curve = self.losses.setdefault(at, Curve())
+            curve = self.losses.get(at) or self.losses.setdefault(at, Curve())
             self.trained_from = self.trained_from or fact["t"]
             if fact["not_finite"] and self.bad_between is None:
                 self.bad_between = (self._losses_written_at, int(fact.get("window", 0)) + 1)
@@ -232,13 +238,15 @@ class ProcessChart:
 
     def _params(self, fact: Fact) -> None:
         self.params_facts += 1
+        opt, parameters, isfinite = fact["opt"], self.parameters, math.isfinite
         for number, trainable, owned, has_gradient, gradient, weight, update, changed in fact["rows"]:
-            known = self.parameters.setdefault(number, Parameter(number))
+            known = parameters.get(number) or self._parameter(number)
             known.looks += 1
             known.trainable = bool(trainable)
-            known.ever_trainable = known.ever_trainable or known.trainable
+            if trainable:
+                known.ever_trainable = True
             if owned:
-                known.owners.add(fact["opt"])
+                known.owners.add(opt)
             if not has_gradient:
                 known.without_gradient += 1
             elif gradient == 0:
@@ -247,7 +255,7 @@ class ProcessChart:
                 known.with_gradient += 1
             if changed or update:
                 known.moved += 1
-            if _broke(known, gradient, weight):
+            if not isfinite((gradient or 0.0) + (weight or 0.0)) and _broke(known, gradient, weight):
                 keep(self.bad_parameters, known.name, 16)
                 self.bad_between = self.bad_between or (self._looked_at, int(fact["window"]) + 1)
             known.gradient, known.weight, known.update, known.changed_share = gradient, weight, update, changed
@@ -259,10 +267,10 @@ class ProcessChart:
 
     def _remember_look(self, fact: Fact) -> None:
         """Of a few windows, the first and the latest: each parameter's gradient and weight, to hold beside those of other ranks."""
-        look = self.looks.setdefault(int(fact["window"]), {})
-        for number, _, _, _, gradient, weight, _, _ in fact["rows"][:500]:
-            if gradient is not None and weight is not None:
-                look[f"{fact['opt']}:{number}"] = (gradient, weight)
+        opt = fact["opt"]
+        self.looks.setdefault(int(fact["window"]), {}).update({
+            (opt, row[0]): (row[4], row[5]) for row in fact["rows"][:500] if row[4] is not None and row[5] is not None
+        })  # fmt: skip
         if len(self.looks) > 16:
             del self.looks[sorted(self.looks)[4]]
 
@@ -351,7 +359,7 @@ class ProcessChart:
         name = fact["name"]
         if name not in self.metrics and len(self.metrics) >= 200:
             return
-        curve = self.metrics.setdefault(name, Curve())
+        curve = self.metrics.get(name) or self.metrics.setdefault(name, Curve())
         least, most = fact["least"], fact["most"]
         bad = fact.get("not_finite", 0)
         curve.add(curve.count + fact["n"] + bad, fact["n"], fact["mean"], least, most, fact["last"], bad)
@@ -384,7 +392,7 @@ class ProcessChart:
     def _weights_loaded(self, fact: Fact) -> None:
         keep(self.weights_loaded, fact, 64)
         for number in fact["params"]:
-            self.parameters.setdefault(number, Parameter(number)).loaded = True
+            self._parameter(number).loaded = True
 
     def _optimizer_loaded(self, fact: Fact) -> None:
         self.optimizers[fact["opt"]].loaded.append(fact)

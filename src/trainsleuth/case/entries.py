@@ -35,7 +35,7 @@ def keep(samples: list[Any], sample: Any, most: int = MOST_SAMPLES) -> None:
         samples[FIRST_KEPT : most // 2] = half
 
 
-@dataclass
+@dataclass(slots=True)
 class Parameter:
     number: int
     name: str = "?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ MOST_RUNS = 256
 MOST_SETTINGS = 4000
 MOST_MESSAGES = 4000
 MOST_LOST = 2000
+MOST_FLIGHTS = 4096
 LONGEST_PAUSES = 8
 TOTAL_LOSSES = ("loss", "tot_loss", "total_loss", "train_loss", "train/loss", "training_loss", "train loss", "total loss",
                 "train/total_loss", "train/tot_loss", "train_loss_epoch", "train_loss_step", "train/loss_epoch", "train/loss_step",
@@ -96,7 +98,8 @@ class SourceRecord:
     dropped: list[Fact] = field(default_factory=list)
     dropped_count: int = 0
     skipped: list[Fact] = field(default_factory=list)
-    extra: list[Fact] = field(default_factory=list)
+    writers: list[Fact] = field(default_factory=list)
+    flights: deque[Fact] = field(default_factory=lambda: deque(maxlen=MOST_FLIGHTS))  # the collectives that a rank entered last
     points: int = 0
 
     def absorb(self, fact: Fact) -> None:
@@ -105,8 +108,6 @@ class SourceRecord:
         try:
             if handler is not None:
                 handler(self, fact)
-            else:
-                keep(self.extra, fact, 256)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
             keep(self.skipped, {"k": "skipped", "what": f"a fact of kind {fact.get('k')} that is not whole", "count": 1, "at": 0}, 64)
 
@@ -187,13 +188,19 @@ class SourceRecord:
         self.dropped_count += 1
         keep(self.dropped, fact, MOST_LOST)
 
+    def _writer(self, fact: Fact) -> None:
+        keep(self.writers, fact, 256)
+
+    def _flight(self, fact: Fact) -> None:
+        self.flights.append(fact)
+
     def _skipped(self, fact: Fact) -> None:
         keep(self.skipped, fact, 64)
 
 
 _HANDLERS = {
     kind: getattr(SourceRecord, f"_{kind}")
-    for kind in ("source", "point", "points", "setting", "message", "pauses", "crash", "stack", "dropped", "skipped")
+    for kind in ("source", "point", "points", "setting", "message", "pauses", "crash", "stack", "dropped", "skipped", "writer", "flight")
 }
 
 

@@ -32,7 +32,8 @@ class RunChart:
             if name == SUPERVISOR:
                 self._seen_from_outside(fact)
             else:
-                self.processes.setdefault(name, ProcessChart()).absorb(fact)
+                chart = self.processes.get(name) or self.processes.setdefault(name, ProcessChart())
+                chart.absorb(fact)
             news += 1
         self.facts += news
         return news

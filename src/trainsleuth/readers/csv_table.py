@@ -26,7 +26,12 @@ def recognises(path: Path, head: bytes) -> bool:
     separator = _separator(lines[0])
     if separator is None:
         return False
-    rows = list(csv.reader(lines[: 5 if len(lines) > 5 else None], delimiter=separator))
+    try:
+        rows = list(csv.reader(lines[: 5 if len(lines) > 5 else None], delimiter=separator))
+    except csv.Error:
+        return False
+    if len(rows) < 2:
+        return False  # a quote that does not end
     names, first = rows[0], rows[1]
     if len(names) < 2 or any(_number(name) is not None for name in names) or any(len(name) > 80 for name in names):
         return False

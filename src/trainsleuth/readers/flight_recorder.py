@@ -1,6 +1,7 @@
-"""PyTorch's flight recorder as JSON: the collectives a rank entered, their states, and the lines that called them.
+"""PyTorch's flight recorder: the collectives a rank entered, their states, and the lines that called them.
 
-`torch.distributed` writes its own dumps as pickle files. To open a pickle is to run whatever it says, so those are refused.
+`torch.distributed` writes its dumps as pickle files, or as JSON, which lacks the lines. To unpickle is to run whatever the file says. So it
+is not unpickled: `plain_pickle` reads the plain data in it, and a file that holds anything else is refused.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from trainsleuth.readers.kinds import Fact, skipped
+from trainsleuth.readers.plain_pickle import NotPlain, plain
 
 NAME = "PyTorch flight recorder"
 LARGEST = 256 << 20
+LARGEST_PICKLE = 64 << 20
 MOST_ENTRIES = 20_000
-REFUSED = (
-    "flight recorder dump in pickle form: to open a pickle is to run what it says, so it is not opened. In the program, "
-    "`torch._C._distributed_c10d._dump_fr_trace_json()` gives the same as JSON (for NCCL `_dump_nccl_trace_json`)"
-)
+MOST_FRAMES = 40
+MOST_SIZES = 8
+REFUSED = "flight recorder dump in pickle form that is not read further, as to unpickle is to run what it says"
 
 
 def recognises(path: Path, head: bytes) -> bool:
@@ -40,11 +42,14 @@ def read(path: Path) -> Iterator[Fact]:
     except OSError as problem:
         yield skipped(f"cannot be read: {problem.strerror}", 1, 0)
         return
-    if _is_pickle(path, content[:65536]):
-        yield skipped(REFUSED, 1, 0)
-        return
     try:
-        dump = json.loads(content.decode("utf-8", "replace"))
+        if _is_pickle(path, content[:65536]):
+            dump = plain(content[:LARGEST_PICKLE])
+        else:
+            dump = json.loads(content.decode("utf-8", "replace"))
+    except NotPlain as problem:
+        yield skipped(f"{REFUSED}: {problem}", 1, 0)
+        return
     except (ValueError, RecursionError):
         yield skipped("file that is not whole JSON (cut off, or larger than 256 MB)", 1, 0)
         return
@@ -52,7 +57,7 @@ def read(path: Path) -> Iterator[Fact]:
     if not isinstance(entries, list):
         yield skipped("file without entries", 1, 0)
         return
-    rank = dump.get("rank") if isinstance(dump.get("rank"), int) else _rank_in(path.name)
+    rank = dump["rank"] if _is_count(dump.get("rank")) else _rank_in(path.name)
     odd = 0
     for entry in entries[-MOST_ENTRIES:]:
         fact = _collective(entry, rank)
@@ -73,20 +78,39 @@ def _collective(entry: Any, rank: int | None) -> Fact | None:
     """One collective: its number in the group, what it is, how far it came, and the lines below it, innermost first."""
     if not isinstance(entry, dict):
         return None
-    number = next((entry[key] for key in ("collective_seq_id", "seq_id", "record_id") if isinstance(entry.get(key), int)), None)
+    number = next((entry[key] for key in ("collective_seq_id", "seq_id", "record_id") if _is_count(entry.get(key))), None)
     if number is None:
         return None
-    frames = [
-        [str(frame.get("filename", "?")), frame["line"], str(frame.get("name", ""))]
-        for frame in entry.get("frames") or []
-        if isinstance(frame, dict) and isinstance(frame.get("line"), int)
-    ]
     return {
-        "k": "flight", "rank": rank, "number": number, "name": str(entry.get("profiling_name", "?"))[:120],
-        "state": str(entry.get("state", "?"))[:40], "group": _group(entry.get("process_group")),
-        "sizes": entry.get("input_sizes") if isinstance(entry.get("input_sizes"), list) else [], "frames": frames[:40],
+        "k": "flight", "rank": rank, "number": number, "name": _text(entry.get("profiling_name"))[:120],
+        "state": _text(entry.get("state"))[:40], "done": entry.get("retired") is True or entry.get("state") == "completed",
+        "group": _group(entry.get("process_group")), "sizes": _sizes(entry.get("input_sizes")), "frames": _frames(entry.get("frames")),
+        "pair": entry.get("is_p2p") is True,
     }  # fmt: skip
 
 
+def _frames(value: Any) -> list[list[Any]]:
+    frames = value[:MOST_FRAMES] if isinstance(value, list) else []
+    return [
+        [_text(frame.get("filename")), frame["line"], _text(frame.get("name"))]
+        for frame in frames
+        if isinstance(frame, dict) and _is_count(frame.get("line"))
+    ]
+
+
+def _sizes(value: Any) -> list[list[int]]:
+    shapes = value[:MOST_SIZES] if isinstance(value, list) else []
+    return [[size for size in shape[:MOST_SIZES] if _is_count(size)] for shape in shapes if isinstance(shape, list)]
+
+
 def _group(value: Any) -> str:
-    return " ".join(map(str, value))[:120] if isinstance(value, list) else str(value or "")[:120]
+    return " ".join(map(_text, value[:4]))[:120] if isinstance(value, (list, tuple)) else _text(value)[:120]
+
+
+def _text(value: Any) -> str:
+    """Text and numbers as they are; anything else might hold itself."""
+    return value[:1000] if isinstance(value, str) else str(value) if _is_count(value) else "?"
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and 0 <= value < 1 << 62

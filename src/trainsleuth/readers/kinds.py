@@ -21,6 +21,9 @@ pauses    count, first, last, usual, longest, lines       times that a log gives
                                                           usually and at most ([seconds, line before, line after])
 crash     kind, message, frames, rank                     as the probe of that name writes it: frames are [file, line, function]
 stack     process, threads                                threads are {"name", "frames"}
+flight    rank, number, name, group, sizes, frames,       one collective that a rank entered: its number in its group, whether it was done, and
+          state, done, pair                               the lines below it, innermost first; `pair` is a send or a receive
+writer    folder, …                                       as the probe of that name writes it
 dropped   name, step, why, at                             a point that a logger is known to have lost
 skipped   what, count, at                                 what was not understood
 """

@@ -151,7 +151,7 @@ def _take_counted_words(line: bytes, layout: Layout) -> bytes:
 
 
 def _take_bar(line: bytes, layout: Layout) -> bytes:
-    match = _BAR.search(line)
+    match = _BAR.search(line) if b"%" in line else None
     if match is not None:
         layout.bar = True
         layout.step = Number("step", *match.span("at"))

@@ -18,6 +18,7 @@ FORMS = (
     re.compile(rb"\b[IWEF](?P<mo>\d\d)(?P<d>\d\d) (?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d(?:\.\d+)?)"),
     re.compile(rb"(?<![\d:<])(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d(?:[.,]\d+)?)(?![\d:])"),
 )
+_CLOCK = re.compile(rb"\d\d:\d\d:\d\d")  # what all forms have
 NEAR_THE_START = 40
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -33,6 +34,8 @@ class Stamp:
 def find(line: bytes) -> Stamp | None:
     """The time stamp near the start of a line; a length of time further on (`eta 0:05:00`) is none."""
     head = line[:120]
+    if _CLOCK.search(head) is None:
+        return None
     for form, pattern in enumerate(FORMS):
         match = pattern.search(head)
         if match is None or match.start() > NEAR_THE_START:
@@ -62,24 +65,38 @@ def seconds(form: int, text: bytes) -> float | None:
         return None
 
 
+def moments(stamp: Stamp, lines: list[bytes]) -> list[float | None]:
+    """The moments of lines that all have their stamp at the same place: each minute is understood once, its seconds are added."""
+    start, second, end = stamp.start, stamp.second, stamp.end
+    try:
+        rest = list(map(float, b"\n".join([line[second:end] for line in lines]).replace(b",", b".").split(b"\n")))
+        minutes = [line[start:second] for line in lines]
+        known = {minute: seconds(stamp.form, minute + b"00") for minute in dict.fromkeys(minutes)}
+        return [known[minute] + second for minute, second in zip(minutes, rest)]  # type: ignore[operator]
+    except (ValueError, TypeError):
+        return [seconds(stamp.form, line[start:end]) for line in lines]
+
+
 class Clock:
-    """Turns stamps into times that never jump back by a day: a clock without a date passes midnight."""
+    """Makes times of moments that never jump back by a day: a clock without a date passes midnight."""
 
     def __init__(self) -> None:
         self._days = 0.0
         self._last: float | None = None
 
-    def read(self, stamp: Stamp, lines: list[bytes]) -> list[float | None]:
-        """The times of lines that all have their stamp at the same place."""
-        start, second, end = stamp.start, stamp.second, stamp.end
-        if stamp.form != len(FORMS) - 1:
-            try:
-                return self._dated(stamp.form, [line[start:second] for line in lines], [line[second:end] for line in lines])
-            except ValueError:
-                return [seconds(stamp.form, line[start:end]) for line in lines]
+    def times(self, stamp: Stamp, found: list[float | None]) -> list[float | None]:
+        if stamp.form != len(FORMS) - 1 or not found:
+            return found
+        known = [moment for moment in found if moment is not None]
+        least = min(known, default=0.0)
+        if len(known) == len(found) and max(known) - least <= DAY / 2 and (self._last or 0.0) - self._days - least <= DAY / 2:
+            self._last = known[-1] + self._days
+            return [moment + self._days for moment in known]
+        return self._past_midnight(found)
+
+    def _past_midnight(self, found: list[float | None]) -> list[float | None]:
         times: list[float | None] = []
-        for line in lines:
-            moment = seconds(stamp.form, line[start:end])
+        for moment in found:
             if moment is not None:
                 moment += self._days
                 if self._last is not None and self._last - moment > DAY / 2:
@@ -88,14 +105,3 @@ class Clock:
                 self._last = moment
             times.append(moment)
         return times
-
-    @staticmethod
-    def _dated(form: int, minutes: list[bytes], rest: list[bytes]) -> list[float | None]:
-        """Each minute is understood once; the seconds are added."""
-        known: dict[bytes, float] = {}
-        for minute in dict.fromkeys(minutes):
-            moment = seconds(form, minute + b"00")
-            if moment is None:
-                raise ValueError(minute)
-            known[minute] = moment
-        return [known[minute] + second for minute, second in zip(minutes, map(float, rest))]

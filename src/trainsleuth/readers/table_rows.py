@@ -18,7 +18,7 @@ def row_of(line: bytes) -> list[Cell] | None:
     """The cells of a line that is mostly bare numbers, else None."""
     if len(line) > LONGEST or b"=" in line:
         return None
-    body = line[: match.start()] if (match := _BAR.search(line)) else line
+    body = _before_the_bar(line)
     cells: list[Cell] = []
     for found in _CELL.finditer(body):
         number = _CELL_NUMBER.fullmatch(found[0])
@@ -27,11 +27,16 @@ def row_of(line: bytes) -> list[Cell] | None:
     return cells if numbers >= FEWEST and len(cells) - numbers <= 1 else None
 
 
+def _before_the_bar(line: bytes) -> bytes:
+    match = _BAR.search(line) if b"%" in line else None
+    return line if match is None else line[: match.start()]
+
+
 def header_of(line: bytes) -> list[str] | None:
     """The names of a line that could stand above a table, else None."""
     if len(line) > LONGEST or _SEPARATOR.match(line):
         return None
-    body = line[: match.start()] if (match := _BAR.search(line)) else line
+    body = _before_the_bar(line)
     words = [_whole(found[0].rstrip(b":").decode("utf-8", "replace")) for found in _CELL.finditer(body)]
     if len(words) < FEWEST or any(_NUMBER.fullmatch(word.encode()) for word in words):
         return None

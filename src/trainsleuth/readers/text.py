@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import lt
 from pathlib import Path
@@ -19,13 +19,16 @@ from trainsleuth.readers.kinds import Fact, skipped
 from trainsleuth.readers.line_layout import LONGEST_LINE, Layout, Number, axis_of, layout_of
 from trainsleuth.readers.stamps import Clock
 from trainsleuth.readers.table_rows import header_of, row_of
-from trainsleuth.readers.text_placing import Placing
+from trainsleuth.readers.text_columns import FEWEST_ALIKE, Columns, DigitGrids, SplitTokens, has_numpy, keeping
+from trainsleuth.readers.text_placing import Pieces, Placing
 from trainsleuth.readers.text_plan import Course, Plan, Taken
+from trainsleuth.readers.text_shapes import most_frequent_first, shaped
 from trainsleuth.readers.tracebacks_in_text import TracebackCollector
 
 NAME = "text log"
 BLOCK = 1 << 20
 LONGEST_CARRY = 1 << 20
+BLOCKS_BEFORE_GRIDS = 8  # numpy takes as long to import as some megabytes take to read without it
 MOST_PLANS = 20_000
 NEW_SHAPES_AT_FIRST = 5_000  # in the first block; later blocks may bring fewer, so that a file of nothing but new shapes stays fast
 NEW_SHAPES = 500
@@ -34,16 +37,11 @@ NEW_SHAPES_LATER = 60
 SLOW_LINES = 2_000  # of one shape and block, when its plan does not fit
 MOST_MESSAGES = 3_000
 MOST_SETTINGS = 2_000
-LARGEST_COUNT = 10**12  # of steps or epochs
 HEADER_REACH = 4  # lines between the head of a table and its first row
 
-_DIGITS = b"0123456789"
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_DRAWN = re.compile(rb"\|[^|\n%]*\| |\[=[=>.]*\]")  # the part of a progress bar that grows
 _BACKSPACES = re.compile(rb"\x08+")
-_TABLES = tuple(
-    bytes(byte if byte in kept else 32 for byte in range(256)) for kept in (b"0123456789.", b"0123456789.-", b"0123456789.eE+-")
-)
+_TABLES = tuple(map(keeping, (b"0123456789.", b"0123456789.-", b"0123456789.eE+-")))
 _WORTH_KEEPING = re.compile(
     rb"(?i)warn|error|fail|fall.?back|cache|missing|not found|no such|empty|nan\b|\binf\b|skip|overflow|must be|increasing|retry|"
     rb"killed|\d-?bit|fp16|fp32|bf16|float16|float32|out of memory|oom\b|\b0 \w|: ?0\b|sample|item|file|image|dataset|"
@@ -105,8 +103,9 @@ class TextLog:
         self.line = 1
         self._order = 1  # of the next piece of text; more than its line where bars were overwritten
         self._plain = True  # so far each line is one piece
-        self._numbers: list[int] = []  # of the block at hand: the lines of its pieces
-        self._orders: list[int] = []
+        self._numbers: Sequence[int] = []  # of the block at hand: the lines of its pieces
+        self._orders = range(0)
+        self._alike: dict[bytes, list[list[int]]] = {}  # of the block at hand: see `shaped`
         self._carry = b""
         self._plans: dict[bytes | tuple[bytes, tuple[bytes, ...]], Plan | None] = {}
         self._courses: dict[tuple[str, ...], Course] = {}
@@ -143,16 +142,17 @@ class TextLog:
         lines, numbers, block = self._lines(block)
         self._numbers = numbers
         self._plain = self._plain and b"\r" not in block and self._order == numbers[0]
-        self._orders = numbers if self._plain else list(range(self._order, self._order + len(lines)))
+        self._orders = range(self._order, self._order + len(lines))
         self._order += len(lines)
-        block = block.replace(b"\r", b"\n")
-        drawn = _DRAWN.sub(b"||", block) if b"%|" in block or b"[=" in block else block
-        groups = _grouped(drawn.translate(None, _DIGITS).split(b"\n"))
-        facts = self._tracebacks.look(self._hinted(groups), lines, numbers)
+        groups, self._alike = shaped(block)
+        new = most_frequent_first([key for key in groups if key not in self._plans], groups)
+        facts = self._tracebacks.look(self._hinted(new, groups), lines, numbers)
         taken: list[Taken] = []
-        for key in [key for key in groups if key in self._plans] + _most_frequent_first(groups, self._plans):
+        for key in [*(key for key in groups if key in self._plans), *new[: self._allowance]]:
             facts += self._group(key, groups[key], lines, numbers, taken)
-        facts += self._placing.place(taken, None if self._plain else self._line_of)
+        if left := new[self._allowance :]:
+            self._skip("lines of ever new shapes", numbers[groups[left[0]][0]], sum(map(len, map(groups.__getitem__, left))))
+        facts += self._placing.place(taken, self._pieces())
         facts += self._news_of_messages()
         self._blocks += 1
         self._allowance = NEW_SHAPES if self._blocks < FIRST_BLOCKS else NEW_SHAPES_LATER
@@ -163,17 +163,16 @@ class TextLog:
             self._alarming.clear()
         return facts
 
-    def _line_of(self, order: int) -> int:
-        return self._numbers[order - self._orders[0]]
+    def _pieces(self) -> Pieces | None:
+        return None if self._plain else Pieces(self._orders.start, self._numbers)
 
-    def _hinted(self, groups: dict[bytes, list[int]]) -> list[int]:
+    def _hinted(self, new: list[bytes], groups: dict[bytes, list[int]]) -> list[int]:
         """The lines whose shape could be part of a traceback; a shape is asked once."""
-        new = [key for key in groups if key not in self._plans and len(key) < LONGEST_LINE]
         if TracebackCollector.may_be_among(b"\n".join(new)):
-            self._alarming.update(key for key in new if TracebackCollector.may_be(key))
+            self._alarming.update(key for key in new if len(key) < LONGEST_LINE and TracebackCollector.may_be(key))
         return sorted(index for key in self._alarming & groups.keys() for index in groups[key]) if self._alarming else []
 
-    def _lines(self, block: bytes) -> tuple[list[bytes], list[int], bytes]:
+    def _lines(self, block: bytes) -> tuple[list[bytes], Sequence[int], bytes]:
         """The lines of a block, their numbers, and the block made of them; what a carriage return overwrites is a line of its own."""
         block = without_colours(block)
         if b"\x08" in block:
@@ -188,7 +187,7 @@ class TextLog:
             block = block[:-1]
         lines = block.split(b"\n")
         if b"\r" not in block:
-            return lines, list(range(first, first + len(lines))), block
+            return lines, range(first, first + len(lines)), block
         pieces: list[bytes] = []
         numbers: list[int] = []
         for number, line in enumerate(lines, first):
@@ -197,15 +196,11 @@ class TextLog:
             numbers += [number] * len(parts)
         return pieces, numbers, block
 
-    def _group(self, key: bytes, group: list[int], lines: list[bytes], numbers: list[int], taken: list[Taken]) -> list[Fact]:
+    def _group(self, key: bytes, group: list[int], lines: list[bytes], numbers: Sequence[int], taken: list[Taken]) -> list[Fact]:
         """Take the numbers of all lines of one shape, learning the shape if it is new."""
         first = lines[group[0]]
         facts: list[Fact] = []
         if key not in self._plans:
-            if self._allowance <= 0:
-                self._skip("lines of ever new shapes", numbers[group[0]], len(group))
-                return facts
-            self._allowance -= 1
             if len(key) == len(first):
                 self._without_digits(key, group, lines, numbers, facts)
                 self._plans[key] = None
@@ -224,7 +219,7 @@ class TextLog:
         return facts
 
     def _learn(
-        self, first: bytes, group: list[int], lines: list[bytes], numbers: list[int], facts: list[Fact]
+        self, first: bytes, group: list[int], lines: list[bytes], numbers: Sequence[int], facts: list[Fact]
     ) -> Plan | None:
         if first.lstrip().startswith(b'File "'):
             return None
@@ -327,43 +322,49 @@ class TextLog:
     # -- taking numbers out -------------------------------------------------------------------------------------------
 
     def _take(
-        self, key: bytes, plan: Plan, group: list[int], lines: list[bytes], numbers: list[int], taken: list[Taken]
+        self, key: bytes, plan: Plan, group: list[int], lines: list[bytes], numbers: Sequence[int], taken: list[Taken]
     ) -> None:
-        chosen = [lines[index] for index in group]
-        tokens = b"\n".join(chosen).translate(plan.table).split()
-        if len(tokens) != plan.tokens * len(group):
+        columns = self._laid_out(key, plan, group, lines)
+        if columns is None:
             self._one_by_one(group, lines, numbers, taken)
-            return
-        if plan.names and not self._same_names(plan, tokens):
-            self._by_names(key, plan, group, tokens, lines, numbers, taken)
-            return
-        try:
-            taken.append(self._columns(plan, tokens, chosen, [self._orders[index] for index in group]))
-        except ValueError:
-            self._one_by_one(group, lines, numbers, taken)
+        elif plan.names and not columns.names_are(plan.names, plan.own_names):
+            self._by_names(key, plan, group, lines, numbers, taken)
+        else:
+            try:
+                taken.append(self._columns(plan, columns, group))
+            except ValueError:
+                self._one_by_one(group, lines, numbers, taken)
 
-    def _columns(self, plan: Plan, tokens: list[bytes], chosen: list[bytes], at: list[int]) -> Taken:
-        width = plan.tokens
+    def _laid_out(self, key: bytes, plan: Plan, group: list[int], lines: list[bytes]) -> Columns | None:
+        """In grids where that is worth it: the log is long, its lines are alike, and numpy is there."""
+        alike = self._alike.get(key, [group])
+        if self._blocks >= BLOCKS_BEFORE_GRIDS and len(group) >= FEWEST_ALIKE * len(alike) and has_numpy():
+            return DigitGrids.of(plan, lines, alike)
+        return SplitTokens.of(plan, [lines[index] for index in group])
+
+    def _columns(self, plan: Plan, columns: Columns, group: list[int]) -> Taken:
         values: list[tuple[str, list[float], int | None]] = []
         for name, index, constant in plan.values:
             if constant is not None:
-                values.append((name, [constant] * len(at), None))
+                values.append((name, [constant] * len(group), None))
             else:
-                column = tokens[index::width]
-                values.append((name, list(map(float, column)), max(_decimals(column[0]), _decimals(column[-1]))))
-        epochs = None if plan.epoch is None else list(map(float, tokens[plan.epoch :: width]))
-        steps = None if plan.step is None else _integers(tokens[plan.step :: width])
-        totals = None if plan.total is None else _mostly_one(tokens[plan.total :: width])
-        for counts in (epochs, steps, totals):
-            if counts and not -1 <= min(counts) <= max(counts) <= LARGEST_COUNT:
-                raise ValueError("no run is that long")
-        return Taken(plan, at, values, epochs, steps, totals, self._times(plan, chosen))
+                values.append((name, columns.floats(index), columns.decimals(index)))
+        epochs = None if plan.epoch is None else columns.epochs(plan.epoch)
+        steps = None if plan.step is None else columns.counts(plan.step)
+        totals = None if plan.total is None else columns.totals(plan.total)
+        return Taken(plan, self._orders_of(group), values, epochs, steps, totals, self._times(plan, columns))
 
-    def _times(self, plan: Plan, chosen: list[bytes]) -> list[float] | None:
+    def _orders_of(self, group: list[int]) -> list[int]:
+        start, first, last = self._orders.start, group[0], group[-1]
+        if last - first == len(group) - 1:
+            return list(range(start + first, start + last + 1))
+        return [start + index for index in group]
+
+    def _times(self, plan: Plan, columns: Columns) -> list[float] | None:
         stamp = plan.layout.stamp
         if stamp is None:
             return None
-        times = self._clock.read(stamp, chosen)
+        times = self._clock.times(stamp, columns.moments(stamp))
         if None in times:
             known = next((time for time in times if time is not None), None)
             if known is None:
@@ -375,19 +376,16 @@ class TextLog:
             return filled
         return times  # type: ignore[return-value]
 
-    def _same_names(self, plan: Plan, tokens: list[bytes]) -> bool:
-        count = len(tokens) // plan.tokens
-        return all(tokens[index :: plan.tokens].count(own) == count for index, own in zip(plan.names, plan.own_names))
-
     def _by_names(
-        self, key: bytes, plan: Plan, group: list[int], tokens: list[bytes], lines: list[bytes], numbers: list[int],
-        taken: list[Taken],
-    ) -> None:  # fmt: skip
+        self, key: bytes, plan: Plan, group: list[int], lines: list[bytes], numbers: Sequence[int], taken: list[Taken]
+    ) -> None:
         """Names that differ in a digit (`Acc@1`, `Acc@5`) have one shape and are several."""
+        tokens = SplitTokens.of(plan, [lines[index] for index in group])
+        if tokens is None:
+            return
         parts: defaultdict[tuple[bytes, ...], list[int]] = defaultdict(list)
-        for number, index in enumerate(group):
-            row = number * plan.tokens
-            parts[tuple(tokens[row + i] for i in plan.names)].append(index)
+        for row, index in enumerate(group):
+            parts[tokens.row(row, plan.names)].append(index)
         for own, part in parts.items():
             if (key, own) not in self._plans:
                 if len(self._plans) > MOST_PLANS:
@@ -398,15 +396,14 @@ class TextLog:
             known = self._plans[(key, own)]
             if known is None or not known.values:
                 continue
-            chosen = [lines[index] for index in part]
-            tokens_of = b"\n".join(chosen).translate(known.table).split()
+            columns = SplitTokens.of(known, [lines[index] for index in part])
             try:
-                if len(tokens_of) == known.tokens * len(part):
-                    taken.append(self._columns(known, tokens_of, chosen, [self._orders[index] for index in part]))
+                if columns is not None:
+                    taken.append(self._columns(known, columns, part))
             except ValueError:
                 self._one_by_one(part, lines, numbers, taken)
 
-    def _one_by_one(self, group: list[int], lines: list[bytes], numbers: list[int], taken: list[Taken]) -> None:
+    def _one_by_one(self, group: list[int], lines: list[bytes], numbers: Sequence[int], taken: list[Taken]) -> None:
         """Lines of one shape whose numbers stand elsewhere: each is understood by itself."""
         for index in group[:SLOW_LINES]:
             line = lines[index][:LONGEST_LINE]
@@ -414,10 +411,11 @@ class TextLog:
             plan = self._plan(line, layout, False) if layout.values or layout.has_axis else None
             if plan is None:
                 continue
-            tokens = line.translate(plan.table).split()
+            columns = SplitTokens.of(plan, [line])
             try:
-                taken.append(self._columns(plan, tokens, [line], [self._orders[index]]))
-            except (ValueError, IndexError):
+                if columns is not None:
+                    taken.append(self._columns(plan, columns, [index]))
+            except ValueError:
                 self._skip("lines whose numbers cannot be told apart", numbers[index])
         if len(group) > SLOW_LINES:
             self._skip("lines of an unsteady shape", numbers[group[SLOW_LINES]], len(group) - SLOW_LINES)
@@ -425,7 +423,7 @@ class TextLog:
     # -- words ------------------------------------------------------------------------------------------------------------
 
     def _without_digits(
-        self, key: bytes, group: list[int], lines: list[bytes], numbers: list[int], facts: list[Fact]
+        self, key: bytes, group: list[int], lines: list[bytes], numbers: Sequence[int], facts: list[Fact]
     ) -> None:
         if key not in self._plans:
             match = _WORD_SETTING.match(key) if len(key) < 120 else None
@@ -436,12 +434,11 @@ class TextLog:
                 if any(value.constant is not None for value in layout.values):
                     plan = self._plan(key, layout, False)
                     if plan is not None:
-                        at = [self._orders[index] for index in group]
-                        taken = self._columns(plan, [], [lines[index] for index in group], at)
-                        facts += self._placing.place([taken], None if self._plain else self._line_of)
+                        taken = self._columns(plan, SplitTokens([], plan.tokens, [lines[index] for index in group]), group)
+                        facts += self._placing.place([taken], self._pieces())
         self._note(key, group, lines, numbers)
 
-    def _note(self, key: bytes, group: list[int], lines: list[bytes], numbers: list[int]) -> None:
+    def _note(self, key: bytes, group: list[int], lines: list[bytes], numbers: Sequence[int]) -> None:
         known = self._messages.get(key)
         if known is None:
             first = lines[group[0]][:LONGEST_LINE]
@@ -474,48 +471,6 @@ class TextLog:
     def _skip(self, what: str, at: int, count: int = 1) -> None:
         before, first = self._skipped.get(what, (0, at))
         self._skipped[what] = (before + count, first)
-
-
-def _grouped(shapes: list[bytes]) -> dict[bytes, list[int]]:
-    """The places of each shape. Most lines of a log have one: it is left out of the counting."""
-    usual = shapes[len(shapes) // 2]
-    others = [index for index, shape in enumerate(shapes) if shape != usual]
-    groups: defaultdict[bytes, list[int]] = defaultdict(list)
-    if len(others) * 4 > len(shapes):
-        for index, shape in enumerate(shapes):
-            groups[shape].append(index)
-        return groups
-    start, rest = 0, groups[usual]
-    for index in others:
-        rest.extend(range(start, index))
-        groups[shapes[index]].append(index)
-        start = index + 1
-    rest.extend(range(start, len(shapes)))
-    return groups
-
-
-def _most_frequent_first(groups: dict[bytes, list[int]], known: Container[object]) -> list[bytes]:
-    """New shapes, those first that come again: they are more likely to be about the training."""
-    return sorted((key for key in groups if key not in known), key=lambda key: -len(groups[key]))
-
-
-def _mostly_one(tokens: list[bytes]) -> list[int]:
-    """Whole numbers that hardly change from line to line."""
-    first = tokens[0]
-    return [int(first)] * len(tokens) if tokens.count(first) == len(tokens) else list(map(int, tokens))
-
-
-def _integers(tokens: list[bytes]) -> list[int]:
-    try:
-        return list(map(int, tokens))
-    except ValueError:
-        return [int(float(token)) for token in tokens]
-
-
-def _decimals(token: bytes) -> int:
-    mantissa, _, exponent = token.lower().partition(b"e")
-    digits = len(mantissa.partition(b".")[2])
-    return digits - int(exponent) if exponent else digits
 
 
 def _counts(rows: list[bytes]) -> bool:

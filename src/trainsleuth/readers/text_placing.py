@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from heapq import nlargest
-from operator import le, sub
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush, nlargest
+from itertools import chain, compress, islice, pairwise, repeat
+from math import isnan
+from operator import le, ne, or_, sub
+from typing import Any, NamedTuple, TypeVar
 
 from trainsleuth.readers.kinds import Fact, columns
 from trainsleuth.readers.text_plan import Course, Taken
 
 T = TypeVar("T")
-LineOf = Callable[[int], int]
+Lay = Callable[[list[list[Any]]], list[Any]]
 MOST_PAIRWISE = 16
 MOST_PAUSES = 4  # told of each block
+FEWEST_IN_A_STRETCH = 8  # lines of one shape that follow each other, on average, for their columns to be laid together in slices
+
+
+class Pieces(NamedTuple):
+    """The lines of which the pieces of a block are parts."""
+
+    first: int  # the order of the first piece
+    lines: Sequence[int]
+
+    def lines_of(self, orders: list[int]) -> list[int]:
+        return [self.lines[order - self.first] for order in orders]
 
 
 class Placing:
@@ -27,8 +40,8 @@ class Placing:
         self._epoch_base: float | None = None
         self._shown: dict[tuple[str, str], tuple[float, int]] = {}  # the last value that a bar showed, and its lap
 
-    def place(self, taken: list[Taken], line_of: LineOf | None = None) -> list[Fact]:
-        """Give all lines their step, epoch and run, then make facts of them; `line_of` where a line was written in several pieces."""
+    def place(self, taken: list[Taken], pieces: Pieces | None = None) -> list[Fact]:
+        """Give all lines their step, epoch and run, then make facts of them; `pieces` where a line was written in several."""
         without = [part for part in taken if part.epochs is None]
         for part in taken:
             self._global_steps(part)
@@ -47,12 +60,13 @@ class Placing:
             if part.plan.values:
                 for run, piece in self._by_run(part):
                     facts += self._facts(run, piece)
-        placed = [*map(self._without_repeats, _in_order(facts)), *_pauses(taken)]
-        if line_of is not None:
-            for fact in placed:
-                fact["lines"] = list(map(line_of, fact["lines"]))
+        placed = [*self._without_repeats(_in_order(facts)), *_pauses(taken)]
+        if pieces is not None:
+            known: dict[int, list[int]] = {}  # facts of the same lines share their list
+            for fact, lines in [(fact, fact["lines"]) for fact in placed]:
+                fact["lines"] = known[id(lines)] if id(lines) in known else known.setdefault(id(lines), pieces.lines_of(lines))
                 for pause in fact.get("longest", ()):
-                    pause[1:] = map(line_of, pause[1:])
+                    pause[1:] = pieces.lines_of(pause[1:])
         return placed
 
     def _global_steps(self, part: Taken) -> None:
@@ -120,22 +134,25 @@ class Placing:
         placed = [(part, positions) for part in parts if (positions := _positions(part)) is not None]
         if not placed:
             return
-        if len(placed) == 1:
-            part, positions = placed[0]
-            if (course.last is None or course.last <= positions[0]) and all(map(le, positions, positions[1:])):
-                course.first = positions[0] if course.first is None else course.first
-                course.last, course.line = positions[-1], part.lines[-1]
-                return
-        places = sorted(
-            ((line, at) for part, positions in placed for line, at in zip(part.lines, positions)), key=lambda place: place[0]
-        )
-        for line, at in places:
+        lay = _together([part.lines for part, _ in placed])
+        lines = lay([part.lines for part, _ in placed])
+        positions = lay([positions for _, positions in placed])
+        if self._only_rises(course, positions, lines):
+            return
+        for line, at in zip(lines, positions):
             if course.first is None:
                 course.first = at
             elif course.last is not None and at < course.last and at <= course.first:
                 self._begin_run(course.line, line)
                 course.first = at
             course.last, course.line = at, line
+
+    def _only_rises(self, course: Course, positions: Sequence[float], lines: list[int]) -> bool:
+        if (course.last is not None and course.last > positions[0]) or not all(map(le, positions, positions[1:])):
+            return False
+        course.first = positions[0] if course.first is None else course.first
+        course.last, course.line = positions[-1], lines[-1]
+        return True
 
     def _begin_run(self, after: int, line: int) -> None:
         index = bisect_right(self._boundaries, after)
@@ -168,23 +185,39 @@ class Placing:
             facts.append(fact)
         return facts
 
-    def _without_repeats(self, fact: Fact) -> Fact:
+    def _without_repeats(self, facts: Iterable[Fact]) -> Iterator[Fact]:
         """A bar repeats what it knows: a value counts when it changes, and once for each bar."""
-        if not fact.pop("bar"):
-            return fact
-        known = (fact["prefix"], fact["name"])
-        last, kept = self._shown.get(known), []
-        epochs = fact["epochs"]
-        for index, value in enumerate(fact["values"]):
-            now = (value, int(epochs[index]) if epochs is not None else 0)
-            if now != last:
-                kept.append(index)
-            last = now
-        if last is not None:
-            self._shown[known] = last
-        for column in ("values", "lines", "steps", "epochs", "times"):
-            fact[column] = _picked(fact[column], kept)
-        return fact
+        laps: dict[int, _Laps] = {}  # facts share their lists of epochs
+        for fact in facts:
+            if fact.pop("bar") and fact["values"]:
+                epochs = fact["epochs"]
+                if id(epochs) not in laps:
+                    laps[id(epochs)] = _Laps(epochs)
+                known = (fact["prefix"], fact["name"])
+                kept, self._shown[known] = laps[id(epochs)].changes(fact["values"], self._shown.get(known))
+                if len(kept) < len(fact["values"]):
+                    for column in ("values", "lines", "steps", "epochs", "times"):
+                        fact[column] = _picked(fact[column], kept)
+            yield fact
+
+
+class _Laps:
+    """The laps of the lines of bars, and where one ends."""
+
+    def __init__(self, epochs: list[float] | None) -> None:
+        self._epochs = epochs  # kept, so that no other list gets its id
+        self._laps = None if epochs is None else list(map(int, epochs))
+        self._turned = repeat(False) if self._laps is None else list(map(ne, self._laps[1:], self._laps))
+
+    def changes(self, values: list[float], last: tuple[float, int] | None) -> tuple[list[int], tuple[float, int]]:
+        """The places of values that are not what was shown before in the same lap; and what is shown at the end."""
+        laps = self._laps or [0]
+        if isnan(sum(values)):
+            changed: Iterable[bool] = [after is not before and after != before for before, after in pairwise(values)]
+        else:
+            changed = map(ne, values[1:], values)
+        first = [] if (values[0], laps[0]) == last else [0]
+        return first + list(compress(range(1, len(values)), map(or_, changed, self._turned))), (values[-1], laps[-1])
 
 
 def _by_course(taken: list[Taken]) -> list[tuple[Course, list[Taken]]]:
@@ -219,21 +252,53 @@ def _in_order(facts: list[Fact]) -> Iterator[Fact]:
     same: defaultdict[tuple[int, str, str], list[Fact]] = defaultdict(list)
     for fact in facts:
         same[(fact["run"], fact["prefix"], fact["name"])].append(fact)
+    lays: dict[tuple[int, ...], Lay] = {}
+    laid: dict[tuple[int, ...], list[Any]] = {}  # facts of the same lines share their steps, epochs and times
     for parts in same.values():
         if len(parts) == 1:
             yield parts[0]
             continue
-        lines = [line for part in parts for line in part["lines"]]
-        order = sorted(range(len(lines)), key=lines.__getitem__)
-        joined = {**parts[0], "lines": [lines[index] for index in order]}
-        for column in ("values", "steps", "epochs", "times"):
-            whole = all(part[column] is not None for part in parts)
-            flat = [item for part in parts for item in part[column]] if whole else None
-            joined[column] = None if flat is None else [flat[index] for index in order]
+        lines = [part["lines"] for part in parts]
+        key = tuple(map(id, lines))
+        lay = lays[key] if key in lays else lays.setdefault(key, _together(lines))
+        joined = {**parts[0], "values": lay([part["values"] for part in parts])}
+        for column in ("lines", "steps", "epochs", "times"):
+            columns_ = [part[column] for part in parts]
+            if any(items is None for items in columns_):
+                joined[column] = None
+                continue
+            key = tuple(map(id, columns_))
+            joined[column] = laid[key] if key in laid else laid.setdefault(key, lay(columns_))
         joined["rising"] = False
         joined["bar"] = any(part["bar"] for part in parts)
         joined["digits"] = max((part["digits"] for part in parts if part["digits"] is not None), default=None)
         yield joined
+
+
+def _together(lines: list[list[int]]) -> Lay:
+    """How columns of several parts become one, by the lines of these parts, of which each is in order."""
+    if len(lines) == 1:
+        return lambda columns_: columns_[0]
+    count = sum(map(len, lines))
+    stretches = list(islice(_stretches(lines), count // FEWEST_IN_A_STRETCH + 1))
+    if len(stretches) <= count // FEWEST_IN_A_STRETCH:
+        return lambda columns_: list(chain.from_iterable(columns_[part][start:end] for part, start, end in stretches))
+    flat = list(chain.from_iterable(lines))
+    order = sorted(range(count), key=flat.__getitem__)
+    return lambda columns_: list(map(list(chain.from_iterable(columns_)).__getitem__, order))
+
+
+def _stretches(lines: list[list[int]]) -> Iterator[tuple[int, int, int]]:
+    """Which part, from where to where, before a line of another part comes."""
+    waiting = [(places[0], part, 0) for part, places in enumerate(lines) if places]
+    heapify(waiting)
+    while waiting:
+        _, part, start = heappop(waiting)
+        places = lines[part]
+        end = bisect_left(places, waiting[0][0], start + 1) if waiting else len(places)
+        yield part, start, end
+        if end < len(places):
+            heappush(waiting, (places[end], part, end))
 
 
 def _pauses(taken: list[Taken]) -> list[Fact]:

@@ -19,7 +19,7 @@ from trainsleuth.readers.wire import VARINT, NotAMessage, double, fields, inner,
 NAME = "W&B offline run"
 MAGIC = b":W&B"
 PREAMBLE = 7
-HISTORY, CONFIG, METRIC, OUTPUT, RUN = 2, 5, 12, 13, 17
+HISTORY, CONFIG, OUTPUT, RUN = 2, 5, 13, 17
 MOST_DEPTH = 8
 
 
@@ -65,8 +65,6 @@ def _facts(record: bytes, number: int, console: Tracebacks) -> Iterator[Fact]:
         elif kind == RUN:
             for config in inner(content, 4):
                 yield from _settings(config)
-        elif kind == METRIC:
-            yield from _metric_axis(content)
         elif kind == OUTPUT:
             for text in inner(content, 3):
                 for line in text.decode("utf-8", "replace").splitlines():
@@ -146,11 +144,3 @@ def _setting(name: str, value: Any, depth: int) -> Iterator[Fact]:
             yield from _setting(f"{name}.{key}", item, depth + 1)
     else:
         yield {"k": "setting", "name": name, "value": value}
-
-
-def _metric_axis(content: bytes) -> Iterator[Fact]:
-    """What `define_metric` said: this metric is drawn over that one, so its W&B step does not matter."""
-    name = b"".join(inner(content, 1)) or b"".join(inner(content, 2))
-    axis = b"".join(inner(content, 4))
-    if name and axis:
-        yield {"k": "axis", "name": name.decode("utf-8", "replace"), "of": axis.decode("utf-8", "replace")}

@@ -151,7 +151,8 @@ def _show_sources(console: Console, report: dict[str, Any]) -> None:
     for row in report.get("sources", [])[:12]:
         names = f"{row['names']} name{'s' if row['names'] != 1 else ''}"
         runs = f", {row['runs']} runs" if row["runs"] > 1 else ""
-        _labelled(console, "read", f"{row['path']}: {row['format']}, {row['points']:,} values of {names}{runs}", width)
+        held = f"{row['collectives']:,} collectives" if row.get("collectives") else f"{row['points']:,} values of {names}{runs}"
+        _labelled(console, "read", f"{row['path']}: {row['format']}, {held}", width)
         for skip in row["skipped"][:4]:
             _labelled(console, "", f"not understood: {skip['what']} ({skip['count']:,}, the first at {skip['at']:,})", width)
     ignored = report.get("ignored", [])

@@ -119,6 +119,10 @@ def diagnose_records(chart: RecordChart) -> Diagnosis:
 
 def _too_thin(chart: RecordChart) -> str:
     """Why silence means little here, or nothing."""
+    ranks = {fact["rank"] for source in chart.sources.values() for fact in source.flights}
+    if not chart.points and ranks:
+        alone = "these are the collectives of one rank: give the dumps of all ranks, to hold them beside each other"
+        return alone if len(ranks) == 1 else "the ranks were held beside each other by their collectives; of the training these say nothing"
     if not chart.points:
         return "no number with a name was found, so there was nothing to judge"
     if not any((loss := run.main_loss() or run.held_out_loss()) and loss.values >= ENOUGH_OF_A_LOSS for run in chart.runs()):

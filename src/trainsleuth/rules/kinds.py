@@ -118,12 +118,12 @@ def record_rule(
 
 
 def records_rule(
-    name: str, kind: Literal["symptom", "cause"] = "cause", *, explains: tuple[str, ...] = ()
+    name: str, kind: Literal["symptom", "cause"] = "cause", *, explains: tuple[str, ...] = (), masks: tuple[str, ...] = ()
 ) -> Callable[[RecordsJudge], Rule]:
-    """A rule that holds several sources beside each other."""
+    """A rule that holds several sources beside each other. Where a live rule has the same name, both share its page."""
 
     def make(judge: RecordsJudge) -> Rule:
-        return Rule(name, kind, judge, _page(judge), False, False, explains, of_record=True, of_all=True)
+        return Rule(name, kind, judge, _page(judge), False, False, explains, (), masks, of_record=True, of_all=True)
 
     return make
 

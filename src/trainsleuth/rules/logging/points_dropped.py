@@ -14,6 +14,7 @@ When it is wrong
     A value that is overwritten on purpose (the best so far, logged again at the same step) is listed, too.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from trainsleuth.case.chart import ProcessChart
@@ -24,6 +25,7 @@ from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule, record_rule
 from trainsleuth.rules.wording import count
 
 MOST_TOLD = 12
+MOST_STRETCHES = 200
 MANY_OVERWRITTEN = 10
 
 
@@ -102,9 +104,19 @@ def _listed(lost: Sequence[Fact]) -> list[str]:
 
 
 def steps_in_words(steps: Sequence[int]) -> str:
-    """`step 3`, or `steps 3, 5, 7 … 99 (49 of them)`; short lists whole."""
-    if len(steps) == 1:
-        return f"step {steps[0]:,}"
-    if len(steps) <= 40:
-        return "steps " + ", ".join(f"{step:,}" for step in steps)
-    return f"steps {', '.join(f'{step:,}' for step in steps[:8])} … {steps[-1]:,} ({len(steps):,} of them)"
+    """Every step: `step 3`, or `steps 3, 5–9, 12 (twice)`; of very many stretches the first and the last."""
+    stretches: list[list[int]] = []  # first, last, how often
+    for step, times in sorted(Counter(steps).items()):
+        if stretches and stretches[-1][1] == step - 1 and stretches[-1][2] == times == 1:
+            stretches[-1][1] = step
+        else:
+            stretches.append([step, step, times])
+    told = [_stretch(*stretch) for stretch in stretches]
+    if len(told) > MOST_STRETCHES:
+        told = [*told[: MOST_STRETCHES // 2], "…", *told[-MOST_STRETCHES // 2 :], f"{len(steps):,} in all"]
+    return f"{'step' if len(set(steps)) == 1 else 'steps'} {', '.join(told)}"
+
+
+def _stretch(first: int, last: int, times: int) -> str:
+    often = "" if times == 1 else " (twice)" if times == 2 else f" ({times:,} times)"
+    return f"{first:,}{often}" if first == last else f"{first:,}–{last:,}{often}"

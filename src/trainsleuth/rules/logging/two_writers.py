@@ -84,7 +84,7 @@ def _one_process(chart: ProcessChart) -> Verdict:
 @record_rule("logging/two-writers", "cause", masks=("logging/step-not-increasing",), structural=True)
 def record(source: SourceRecord) -> Verdict:
     """Event files of one folder that were written at the same time and hold the same names."""
-    writers = [fact for fact in source.extra if fact.get("k") == "writer"]
+    writers = source.writers
     for one, other in combinations(writers[:64], 2):
         same = sorted(set(one["names"]) & set(other["names"]))
         if same and one["first"] < other["last"] and other["first"] < one["last"]:

@@ -7,7 +7,7 @@ Why it matters
     gloo and NCCL pair calls by their order, not by their meaning: from the first difference on, wrong things are added up, silently, until
     something stands still or fails.
 How it is confirmed
-    By the counters and the latest calls of each rank.
+    By the counters and the latest calls of each rank; in `diagnose`, by the flight recorder dumps that the ranks left.
 How to cure it
     Let every rank make the same calls in the same order, also where a rank has nothing to contribute (let it send zeros).
 When it is wrong
@@ -17,11 +17,14 @@ When it is wrong
 from collections.abc import Sequence
 
 from trainsleuth.case.entries import Place
+from trainsleuth.case.record_chart import RecordChart
 from trainsleuth.case.run_chart import RunChart
-from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, run_rule
+from trainsleuth.rules import flights
+from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, records_rule, run_rule
 from trainsleuth.rules.side_by_side import ABOUT_RANKS, Entered, Rank, ranks_of, table
 from trainsleuth.rules.still import missing
 
+MOST_TOLD = 8
 ADVICE = ["Let every rank make the same calls in the same order, also where it has nothing to contribute."]
 
 
@@ -44,6 +47,26 @@ def rule(run: RunChart) -> Verdict:
             step=max(rank.chart.windows for rank in ranks) or None,
         )
     return _out_of_step(ranks) or (None if still is not None else _at_the_end(ranks))
+
+
+@records_rule("ranks/collective-mismatch", masks=("ranks/collective-missing",))
+def record(chart: RecordChart) -> Verdict:
+    """Flight recorder dumps of several ranks: the first number at which they entered different things."""
+    for ranks in flights.groups(chart):
+        for number in sorted(set.intersection(*map(set, ranks.values()))):
+            calls = [known[number] for known in ranks.values()]
+            if len({call.meaning for call in calls}) > 1:
+                told = list({call.meaning: call for call in reversed(calls)}.values())[::-1]
+                return Seen(
+                    title=f"at collective {number:,} the ranks call {' and '.join(call.said() for call in told)}",
+                    where=[Spot(call.at, f"rank {call.rank} calls {call.said()}") for call in told if call.at],
+                    evidence=[call.told() for call in [*told, *(call for call in calls if call not in told)][:MOST_TOLD]],
+                    statement="the ranks are not in the same call",
+                    advice=ADVICE,
+                    certain=False,
+                    settle=flights.SETTLE,
+                )
+    return None
 
 
 def _out_of_step(ranks: Sequence[Rank]) -> Verdict:

@@ -6,17 +6,23 @@ What it detects
 Why it matters
     A collective returns when all ranks have entered it. They wait for each other until a time limit kills them all.
 How it is confirmed
-    By the table of ranks: how many collectives each has entered, which one it is in, and by which line.
+    By the table of ranks: how many collectives each has entered, which one it is in, and by which line. In `diagnose`, by the flight
+    recorder dumps that the ranks left.
 How to cure it
     Let every rank make the same calls: no collective inside `if rank == 0`, and a decision to stop early must be taken together.
 When it is wrong
-    When a rank is merely late; then the run goes on, and says so.
+    When a rank is merely late; then the run goes on, and says so. Dumps that were written at different moments look the same.
 """
 
+from trainsleuth.case.record_chart import RecordChart
 from trainsleuth.case.run_chart import RunChart
+from trainsleuth.rules import flights
 from trainsleuth.rules import still as s
-from trainsleuth.rules.kinds import Spot, Verdict, run_rule
+from trainsleuth.rules.kinds import Seen, Spot, Verdict, records_rule, run_rule
 from trainsleuth.rules.side_by_side import ABOUT_RANKS, ranks_of, table
+
+MOST_TOLD = 4
+ADVICE = ["Take the collective out of the branch that only some ranks run, or let all ranks decide together."]
 
 
 @run_rule(
@@ -49,5 +55,28 @@ def rule(run: RunChart) -> Verdict:
     process = next(rank.seen for rank in ranks if rank.seen is not None)
     return s.about(
         still, title, where, table(ranks), "the ranks do not make the same calls",
-        ["Take the collective out of the branch that only some ranks run, or let all ranks decide together."], process,
+        ADVICE, process,
     )  # fmt: skip
+
+
+@records_rule("ranks/collective-missing")
+def record(chart: RecordChart) -> Verdict:
+    """Flight recorder dumps of several ranks: a collective that some entered, that was not done, and that others never entered."""
+    for ranks in flights.groups(chart):
+        last = {rank: calls[max(calls)] for rank, calls in ranks.items()}
+        behind = min(last.values(), key=lambda call: call.number)
+        waiting = [calls[behind.number + 1] for calls in ranks.values() if behind.number + 1 in calls]
+        if not waiting or any(call.done for call in waiting):
+            continue
+        late = [call for call in last.values() if call.number == behind.number]
+        return Seen(
+            title=f"rank {waiting[0].rank} waits in {waiting[0].said()}, which rank {behind.rank} never enters",
+            where=[Spot(waiting[0].at, f"rank {waiting[0].rank} waits here") if waiting[0].at else None,
+                   Spot(behind.at, f"the last collective that rank {behind.rank} entered") if behind.at else None],
+            evidence=[*(call.told() for call in [*late[:MOST_TOLD], *waiting[:MOST_TOLD]]),
+                      *([f"{len(late)} of {len(last)} ranks are behind"] if len(last) > 2 else [])],
+            statement="the ranks do not make the same calls",
+            advice=ADVICE,
+            certain=False, settle=flights.SETTLE,
+        )  # fmt: skip
+    return None

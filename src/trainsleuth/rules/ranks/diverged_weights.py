@@ -47,11 +47,13 @@ def rule(run: RunChart) -> Verdict:
     return None
 
 
-def _differing(one: Rank, other: Rank) -> dict[int, list[str]]:
+def _differing(one: Rank, other: Rank) -> dict[int, list[tuple[str, int]]]:
     """Windows in which both ranks looked, and the parameters with the same gradient and another weight."""
-    found: dict[int, list[str]] = {}
+    found: dict[int, list[tuple[str, int]]] = {}
     for window in sorted(set(one.chart.looks) & set(other.chart.looks)):
         mine, theirs = one.chart.looks[window], other.chart.looks[window]
+        if mine == theirs:
+            continue
         keys = [
             key for key in mine
             if key in theirs and mine[key][0] > 0 and close(mine[key][0], theirs[key][0], SAME_GRADIENT)
@@ -62,9 +64,9 @@ def _differing(one: Rank, other: Rank) -> dict[int, list[str]]:
     return found
 
 
-def _name(rank: Rank, key: str) -> str:
-    known = rank.chart.parameters.get(int(key.rpartition(":")[2]))
-    return known.name if known is not None else key
+def _name(rank: Rank, key: tuple[str, int]) -> str:
+    known = rank.chart.parameters.get(key[1])
+    return known.name if known is not None else f"{key[0]}:{key[1]}"
 
 
 def _suspects(one: Rank, other: Rank) -> list[tuple[Place, str]]:

@@ -1,0 +1,36 @@
+"""Two gloo ranks that write their flight recorder dumps, as pickle, with lines; the second word says what rank 1 does otherwise."""
+
+import os
+import sys
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing
+
+FOLDER, HOW = sys.argv[1], sys.argv[2]
+
+
+def train(rank: int) -> None:
+    for _ in range(3):
+        dist.all_reduce(torch.ones(4))
+    if HOW == "equal":
+        return
+    if rank == 0:
+        dist.broadcast(torch.ones(2), 0, async_op=True)  # rank 0 goes on alone
+    elif HOW == "mismatch":
+        dist.all_reduce(torch.ones(8), async_op=True)  # rank 1 calls another
+
+
+def work(rank: int) -> None:
+    store = dist.FileStore(str(Path(FOLDER, "store")), 2)
+    dist.init_process_group("gloo", rank=rank, world_size=2, store=store)
+    train(rank)
+    Path(FOLDER, f"nccl_trace_rank_{rank}").write_bytes(torch._C._distributed_c10d._dump_fr_trace(True, True, False))
+    dist.FileStore(str(Path(FOLDER, "end")), 2).set(str(rank), "1")
+    dist.FileStore(str(Path(FOLDER, "end")), 2).wait([str(1 - rank)])  # neither goes before the other has written
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(work, nprocs=2)
