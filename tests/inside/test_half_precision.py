@@ -42,3 +42,24 @@ def test_at_rest_the_clip_functions_are_those_of_torch(run_source: Callable[...,
     watched = run_source(RESTING)
     assert "seen [False, True]" in watched.output, watched.why()
     assert watched.report["probes_off"] == []
+
+
+def test_the_loss_is_known_although_only_a_part_of_it_was_scaled(run_source: Callable[..., Watched]) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        model = nn.Linear(8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        scaler = torch.amp.GradScaler("cpu", init_scale=256.0)
+        for step in range(20):
+            loss = model(torch.ones(16, 8)).pow(2).mean() + 5
+            scaler.scale(loss / 2).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+        """)
+    (curve,) = seen.chart.training()[0].losses.values()
+    assert curve.count == 20
+    assert 2.4 < curve.last < 4

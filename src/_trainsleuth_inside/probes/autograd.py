@@ -177,14 +177,12 @@ def _remember_scaled_losses(watch: Watch) -> None:
 
     def before_scaling(loss: Any) -> Any:
         pair = watch.scaled
-        if loss is not None and pair is not None and pair[0]() is loss:
-            return pair[1]()
-        return loss
+        return pair[1] if loss is not None and pair is not None and pair[0]() is loss else loss
 
     watch.before_scaling = before_scaling
 
 
 def remember_scaled(watch: Watch, scaler: Any, loss: Any, scaled: Any) -> None:
-    watch.scaled = (weakref.ref(scaled), weakref.ref(loss))
+    watch.scaled = (weakref.ref(scaled), loss.detach())  # without its graph, and kept: nobody else may hold `loss / n`
     if not watch.resting and scaled.grad_fn is not None:
         watch.scaled_by = (weakref.ref(scaler), scaled.grad_fn._sequence_nr())
