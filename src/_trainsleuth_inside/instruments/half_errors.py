@@ -90,7 +90,7 @@ class Comparison:
         row = self._rows.setdefault(address, {
             "module": address, "kind": type(module).__name__, "children": any(True for _ in module.children()), "calls": 0,
             "weights": sum(parameter.numel() for parameter in module.parameters()), "at": places.of_frame(frame) if direct else None,
-            "given": kinds, "device": device, "output": 0.0, "gradient": 0.0, "vanished": 0.0, "overflowed": 0.0, "not_finite": 0.0,
+            "given": kinds, "device": device, "output": 0.0, "gradient": 0.0, "vanished": 0.0, "overflowed": 0.0, "overflows": 0,
             "seconds": 0.0,
         })  # fmt: skip
         row["calls"] += 1
@@ -112,8 +112,7 @@ class Comparison:
             self._aside = False
             self._set_chance(before["device"], chance)
             _restore(module, buffers)
-        for one, other in zip(half[1], full[1]):
-            self._add(row, "output", one, other)
+        row["overflows"] += any([self._add(row, "output", one, other) for one, other in zip(half[1], full[1])])
         if len(half[1]) == len(full[1]) == len(real) and any(tensor.requires_grad for tensor in real):
             twin = Twin(row, module, (half, full), len(real))
             for index, tensor in enumerate(real):
@@ -146,9 +145,8 @@ class Comparison:
             if not wanted or not all(bool(torch.isfinite(twin.gradients[index]).all()) for index in wanted):
                 continue  # it is given a gradient that is bad already, which is no fault of its own
             pair = [self._gradients(twin, side, wanted) for side in twin.sides]
-            for one, other in zip(*pair):
-                if one is not None and other is not None:
-                    self._add(twin.row, "gradient", one, other)
+            both = [(one, other) for one, other in zip(*pair) if one is not None and other is not None]
+            twin.row["overflows"] += any([self._add(twin.row, "gradient", one, other) for one, other in both])
 
     def _gradients(self, twin: Twin, side: Any, wanted: List[int]) -> List[Any]:
         leaves, outputs = side
@@ -159,24 +157,23 @@ class Comparison:
         given = [gradient.to(end.dtype) for end, gradient in ends]
         return list(self._torch.autograd.grad([end for end, _ in ends], sources, given, retain_graph=True, allow_unused=True))
 
-    def _add(self, row: Dict[str, Any], what: str, half: Any, full: Any) -> None:
-        """The largest error so far, as a share of the size of what 32 bit gives."""
+    def _add(self, row: Dict[str, Any], what: str, half: Any, full: Any) -> bool:
+        """The largest error so far, as a share of the size of what 32 bit gives; whether 16 bit alone overflows."""
         torch = self._torch
         if not full.is_floating_point() or half.shape != full.shape or not full.numel():
-            return
+            return False
         half, full = half.detach().double(), full.detach().double()
         sound = torch.isfinite(full)
-        bad = sound & ~torch.isfinite(half)
-        size = float(full[sound].norm())
         both = sound & torch.isfinite(half)
+        bad: float = float((sound & ~both).sum()) / int(full.numel())
+        size = float(full[sound].norm())
         if size > 0:
             row[what] = max(row[what], float((half[both] - full[both]).norm()) / size)
         if what == "gradient":
             there = sound & (full != 0)
             row["vanished"] = max(row["vanished"], float((there & (half == 0)).sum()) / max(1, int(there.sum())))
-            row["overflowed"] = max(row["overflowed"], float(bad.sum()) / full.numel())
-        else:
-            row["not_finite"] = max(row["not_finite"], float(bad.sum()) / full.numel())
+        row["overflowed"] = max(row["overflowed"], bad)
+        return bad > 0
 
     def _window_closed(self, _: Any) -> None:
         watch = self._watch

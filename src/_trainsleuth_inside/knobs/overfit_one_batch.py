@@ -48,14 +48,14 @@ def turn(watch: Any) -> None:
 
 
 def _loaders_repeat(watch: Any, acted: Any) -> None:
-    """The first batch that each data set gave, as a copy, for every batch of the same loader."""
+    """The first batch of each loader, as a copy, in the place of all that follow."""
     base = watch.torch.utils.data.dataloader._BaseDataLoaderIter
     following = base.__next__
     first: Dict[int, Any] = {}
 
     def __next__(self: Any) -> Any:
         batch = following(self)
-        known = first.setdefault(id(self._dataset), (self._dataset, copy.deepcopy(batch)))
+        known = first.setdefault(id(self._index_sampler), (self._index_sampler, copy.deepcopy(batch)))
         acted(loader=type(self._dataset).__name__)
         return copy.deepcopy(known[1])
 

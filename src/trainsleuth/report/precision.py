@@ -48,7 +48,8 @@ def as_json(known: Precision) -> dict[str, Any]:
     return {
         "metric": known.measure.name, "higher_is_better": known.measure.higher, "in_16_bit": list(known.half.ends),
         "in_32_bit": list(known.full.ends), "lost": known.lost, "gap": _limits(known.gap),
-        "modules": [{"module": e.module, "output": e.output, "gradient": e.gradient, "vanished": e.vanished, "overflowed": e.overflowed}
+        "modules": [{"module": e.module, "output": e.output, "gradient": e.gradient, "vanished": e.vanished, "overflowed": e.overflowed,
+                     "overflows": e.overflows}
                     for e in known.tree.errors.values()],
         "tried": [{"kept": list(names), "won_back": share} for names, share in known.tested],
         "kept": list(known.kept), "with_these_kept": None if known.cured is None else list(known.cured.ends), "left": _limits(known.left),

@@ -23,7 +23,8 @@ class ModuleError:
     output: float  # error as a share of the size in 32 bit
     gradient: float
     vanished: float  # share of the gradients that are zero in 16 bit alone
-    overflowed: float  # share of the gradients, and of the outputs, that are not finite in 16 bit alone
+    overflowed: float  # share of the gradients, or of the outputs, that are not finite in 16 bit alone
+    overflows: float  # share of the calls in which that happens: a scaler that starts too high makes it happen once
     seconds: float
     weights: int
     at: Place | None  # the user's line that calls it, if one does so directly
@@ -31,8 +32,8 @@ class ModuleError:
     device: str = "cpu"
 
     @property
-    def severity(self) -> tuple[bool, float]:
-        return self.overflowed > 0, max(self.output, self.gradient, self.vanished)
+    def severity(self) -> tuple[float, float]:
+        return self.overflows, max(self.output, self.gradient, self.vanished)
 
 
 class Tree:
@@ -77,8 +78,8 @@ class Tree:
             suspect = parts[0]
 
     def _explains(self, part: str, whole: str) -> bool:
-        (lost, error), (all_lost, all_error) = self.errors[part].severity, self.errors[whole].severity
-        return lost if all_lost else error >= EXPLAINS * all_error
+        (overflows, error), (all_overflows, all_error) = self.errors[part].severity, self.errors[whole].severity
+        return overflows >= EXPLAINS * all_overflows if all_overflows else error >= EXPLAINS * all_error
 
     def all_but(self, modules: Sequence[str]) -> list[str]:
         """As few modules as cover everything except these, what is in them, and what they are in."""
@@ -106,8 +107,9 @@ def read(folder: Path) -> Tree:
 def _error(row: dict[str, Any]) -> ModuleError:
     return ModuleError(
         module=str(row["module"]), kind=str(row["kind"]), output=float(row["output"]), gradient=float(row["gradient"]),
-        vanished=float(row["vanished"]), overflowed=max(float(row["overflowed"]), float(row["not_finite"])), seconds=float(row["seconds"]),
-        weights=int(row["weights"]), at=place(row["at"]), given=tuple(map(str, row["given"])),
+        vanished=float(row["vanished"]), overflowed=float(row["overflowed"]),
+        overflows=int(row["overflows"]) / max(1, int(row["calls"])), seconds=float(row["seconds"]), weights=int(row["weights"]),
+        at=place(row["at"]), given=tuple(map(str, row["given"])),
         device=str(row["device"]),
     )  # fmt: skip
 
@@ -116,11 +118,13 @@ def words(error: ModuleError) -> str:
     """One row of the table, for people."""
     parts = [f"output off by {_percent(error.output)}", f"gradient by {_percent(error.gradient)}"]
     if error.overflowed:
-        parts.append(f"{_percent(error.overflowed)} overflow")
+        parts.append(f"{_percent(error.overflowed)} overflow in {_percent(min(error.overflows, 1.0))} of the calls")
     if error.vanished >= 0.001:
         parts.append(f"{_percent(error.vanished)} vanish")
     return ", ".join(parts)
 
 
 def _percent(share: float) -> str:
-    return f"{share:.0f} times its size" if share >= 10 else f"{100 * share:.2g} %" if share >= 1e-6 else "0 %"
+    if share >= 10:
+        return f"{share:.0f} times its size"
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %" if share >= 1e-6 else "0 %"

@@ -27,7 +27,7 @@ from trainsleuth.trials.trial import Known, Setting, Trial, facts_of
 
 REMEMBERED = "precision.json"  # beside the trials: what was asked, so that a patch is tried in the same way
 CLOSED = 0.75  # of the loss must be won back
-CLEAR = 6.0  # standard errors; a loss this clear is searched for with two seeds, a smaller one with all
+CLEAR = 2.0  # a loss of so many half widths of its interval is searched for with two seeds, a smaller one with all
 LOOKS = (0.05, 0.3, 0.6, 0.9)  # where in the run modules are compared
 Enough = Callable[[Sequence[str]], Generator[Event, None, bool]]
 OWN = "own"
@@ -295,8 +295,8 @@ class _Hunt:
     def _search_seeds(self, known: Precision) -> tuple[int | None, ...]:
         if known.gap is None:
             return self.seeds[:2]
-        error = (known.gap.high - known.gap.mean) / 2
-        return self.seeds[:2] if known.gap.mean > CLEAR * error else self.seeds
+        clear = known.gap.mean > CLEAR * (known.gap.high - known.gap.mean)
+        return self.seeds[:2] if clear else self.seeds
 
     def _fewest(self, tree: Tree, enough: Enough) -> Generator[Event, None, list[str]]:
         """The prime suspect first; else from the models downwards, into the parts of whatever is needed."""
