@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from trainsleuth.report.precision import no_loss, speed
 from trainsleuth.trials import ends, sandbox
 from trainsleuth.trials.chance import interval
 from trainsleuth.trials.halves import ModuleError, Tree
+from trainsleuth.trials.precision import Precision, Side
 from trainsleuth.trials.smallest import first_enough, leave_out
-from trainsleuth.trials.trial import Outcome
+from trainsleuth.trials.trial import Known, Outcome
 from watching import ForkServer, trainsleuth
 
 needs_sandbox = pytest.mark.skipif(sandbox.available() is not None, reason=str(sandbox.available()))
@@ -270,6 +273,38 @@ def test_the_score_that_sums_up_is_compared_and_a_training_loss_where_there_is_n
     assert ends.choose([scored], "cer") is None
     assert ends.choose([Outcome("healthy", scores={"cer": 0.1})]) == ends.Measure("cer", False)
     assert ends.choose([Outcome("healthy", curve=curve)]) == ends.Measure(ends.TRAINING_LOSS, False)
+
+
+def side(label: str, ends_: Sequence[float | None], pace: float = 0.1) -> Side:
+    trials = tuple(Known(f"T{n}", "knob", label, label, Outcome("healthy", pace=pace)) for n, _ in enumerate(ends_))
+    return Side(label, trials, tuple(ends_))
+
+
+def test_the_speed_that_is_kept_is_a_share_of_what_16_bit_gains() -> None:
+    tree = Tree([error("Net"), error("Net.a")])
+    known = Precision(ends.Measure("hmean", True), side("16 bit", [0.7, 0.7], 0.06), side("32 bit", [0.9, 0.9], 0.10), None, True, tree=tree)
+    kept = replace(known, kept=("Net.a",), cured=side("kept in 32 bit", [0.9, 0.9], 0.07))
+    assert "75 % of what 16 bit gains is kept" in speed(kept)
+    slow = replace(kept, half=side("16 bit", [0.7, 0.7], 0.12))
+    assert "16 bit is no faster than 32 bit on this machine" in speed(slow)
+
+
+def test_it_is_proved_only_if_these_modules_are_enough_and_all_others_are_not() -> None:
+    known = Precision(ends.Measure("cer", False), side("16 bit", [0.5, 0.6]), side("32 bit", [0.1, 0.2]), None, True, kept=("Net.a",))
+    assert not known.proved
+    enough = replace(known, cured=side("kept", [0.12, 0.2]))
+    assert enough.proved
+    assert replace(enough, opposite=side("the others", [0.5, 0.55])).proved
+    assert not replace(enough, opposite=side("the others", [0.1, 0.2])).proved
+    assert not replace(known, cured=side("kept", [0.3, 0.4])).proved
+    assert not replace(known, cured=side("kept", [0.1, None])).proved
+
+
+def test_runs_that_break_in_16_bit_are_won_back_by_runs_that_do_not() -> None:
+    known = Precision(ends.Measure("loss", False), side("16 bit", [None, None, 0.3]), side("32 bit", [0.1, 0.2, 0.1]), None, True, kept=("Net.a",))
+    assert replace(known, cured=side("kept", [0.1, 0.2, 0.1])).proved
+    assert not replace(known, cured=side("kept", [None, 0.2, None])).proved
+    assert "2 of 3 runs break in 16 bit and 0 of 3" in no_loss(known)
 
 
 def test_modules_are_compared_on_the_same_inputs_and_the_program_goes_on_as_before(server: ForkServer, tmp_path: Path) -> None:

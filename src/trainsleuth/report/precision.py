@@ -96,8 +96,8 @@ def evidence(known: Precision) -> list[str]:
 def gap_words(known: Precision) -> str:
     assert known.gap is not None
     return (
-        f"over {len(known.half.ends)} seeds {known.measure.name} loses {known.gap.mean:.4g} in 16 bit "
-        f"(95 % interval {known.gap.low:.4g} to {known.gap.high:.4g})"
+        f"over {len(known.half.ends)} seeds {known.measure.name} loses {known.gap.mean:.3g} in 16 bit "
+        f"(95 % interval {known.gap.low:.3g} to {known.gap.high:.3g})"
     )
 
 
@@ -137,7 +137,7 @@ def conclusion(known: Precision) -> str:
     share = known.won_back(known.cured)
     told = f"with {_listed(known.kept)} in 32 bit {_share(share)} of the loss is won back over {len(known.cured.ends)} seeds"
     if known.left is not None:
-        told += f"; what is left is {known.left.mean:.4g} (95 % interval {known.left.low:.4g} to {known.left.high:.4g})"
+        told += f"; what is left is {known.left.mean:.2g} (95 % interval {known.left.low:.2g} to {known.left.high:.2g})"
     if known.opposite is not None:
         told += f"; with everything else in 32 bit {_share(known.won_back(known.opposite))} is"
         if known.won_back(known.opposite) >= CLOSED:
