@@ -10,12 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import bench_of
 
-from trainsleuth.report.precision import no_loss, speed
+from trainsleuth import remedies
+from trainsleuth.report.precision import add_precision, conclusion, no_loss, speed
+from trainsleuth.report.proof import add_verdict, asked_about, findings_of
 from trainsleuth.trials import ends, sandbox
+from trainsleuth.trials.bench import Bench
 from trainsleuth.trials.chance import interval
 from trainsleuth.trials.halves import ModuleError, Tree
-from trainsleuth.trials.precision import Precision, Side
+from trainsleuth.trials.knobs import named
+from trainsleuth.trials.precision import Asked, Patched, Precision, Side, check, search
+from trainsleuth.trials.settle import Note, Settled, suspect
 from trainsleuth.trials.smallest import first_enough, leave_out
 from trainsleuth.trials.trial import Known, Outcome
 from watching import ForkServer, trainsleuth
@@ -41,7 +47,7 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.encode = nn.Linear(16, 32)
-        nn.init.constant_(self.encode.bias, 80.0)
+        nn.init.constant_(self.encode.bias, 230.0)
         self.standardise = Standardise()
         self.decide = nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 4))
 
@@ -138,26 +144,69 @@ def proved(case: str, folder: Path, *words: str) -> tuple[Any, dict[str, Any]]:
     return done, json.loads((folder / "proof.json").read_text()) if (folder / "proof.json").is_file() else {}
 
 
-@needs_sandbox
+def searched(server: ForkServer, folder: Path, source: str, asked: Asked) -> tuple[Bench, Precision]:
+    """The whole search, each trial a fork."""
+    folder.mkdir(exist_ok=True)
+    script = folder / "train.py"
+    script.write_text(source)
+    bench = bench_of(server, script, folder / "case")
+    found = [event for event in search(bench, asked) if isinstance(event, Precision)]
+    assert len(found) == 1
+    return bench, found[0]
+
+
 def test_the_module_that_does_not_bear_16_bit_is_found_and_its_call_rewritten(server: ForkServer, tmp_path: Path) -> None:
-    case = watched(server, tmp_path, VARIANCE)
-    done, report = proved(case, tmp_path, "--precision", "--seeds", "3", "--metric", "loss")
-    assert done.returncode == 1, done.stderr
-    found = report["precision"]
-    assert found["lost"]
-    assert found["gap"][1] > 0
-    assert found["kept"] == ["Net.standardise"], done.stdout
-    finding = next(row for row in report["findings"] if row["rule"] == "precision/accuracy-loss")
-    assert finding["causes"][0]["status"] == "confirmed", done.stdout
-    assert finding["where"][0]["code"] == "return self.decide(self.standardise(self.encode(x)))"
-    fixed = trainsleuth("fix", case, finding["id"], cwd=tmp_path)
-    assert "+        return self.decide(in_32_bit(self.standardise, self.encode(x)))" in fixed.stdout
+    bench, known = searched(server, tmp_path / "work", VARIANCE, Asked(seeds=2))
+    assert known.lost
+    assert known.kept == ("Net.standardise",), conclusion(known)
+    assert known.proved, conclusion(known)
+    assert "return self.decide(in_32_bit(self.standardise, self.encode(x)))" in next(iter(patch_for(bench, known).files.values())).decode()
+
+
+@pytest.mark.long
+def test_a_loss_module_is_found_too_and_the_patch_wins_the_loss_back(server: ForkServer, tmp_path: Path) -> None:
+    bench, known = searched(server, tmp_path / "work", SUM_OF_SQUARES, Asked(metric="mse"))
+    assert known.kept == ("SumOfSquares",), conclusion(known)
+    patch = patch_for(bench, known)
+    assert "loss = in_32_bit(criterion, model(x[rows]), y[rows])" in next(iter(patch.files.values())).decode()
+    checked = [event for event in check(bench, patch.files) if isinstance(event, Patched)]
+    assert checked[0].ok, checked[0]
+
+
+def patch_for(bench: Bench, known: Precision) -> remedies.Patch:
+    report: dict[str, Any] = {"findings": [], "trials": [], "verdict": "healthy"}
+    assert add_precision(report, known, bench.case.cwd) == "F1"
+    patch = remedies.propose(findings_of(report, bench.case.cwd)[0])
+    assert patch is not None
+    return patch
+
+
+@pytest.mark.long
+def test_a_healthy_program_loses_nothing_in_bfloat16_or_in_float16(server: ForkServer, tmp_path: Path) -> None:
+    for dtype in ("own", "fp16"):
+        _, known = searched(server, tmp_path / dtype, HEALTHY, Asked(dtype))
+        assert not known.lost, known
+        assert "No loss by 16 bit is found: val accuracy is" in no_loss(known)
+
+
+def test_the_missing_scaler_is_refuted_where_there_is_one_and_the_run_has_no_finding(server: ForkServer, tmp_path: Path) -> None:
+    """The popular suspicion: «the framework forgets the gradient scaler»."""
+    script = tmp_path / "train.py"
+    script.write_text(VARIANCE)
+    bench = bench_of(server, script, tmp_path / "case")
+    report: dict[str, Any] = {"findings": [], "trials": []}
+    asked = asked_about(report)
+    settled = [event for event in suspect(bench, asked, [named("scaler-on")]) if isinstance(event, Settled)]
+    assert settled[0].verdict.status == "refuted", settled[0].verdict.why
+    assert settled[0].verdict.why == "no scaler is missing: a scaler is at work, its scale goes from 1,024 to 1,024, 0 of 50 steps are skipped"
+    add_verdict(report, settled[0].finding, settled[0].verdict, settled[0].statement)
+    assert report["asked"][0]["causes"][0]["status"] == "refuted"
 
 
 @needs_sandbox
-def test_a_healthy_program_in_16_bit_is_said_to_lose_nothing(server: ForkServer, tmp_path: Path) -> None:
+def test_prove_says_on_the_command_line_that_nothing_is_lost(server: ForkServer, tmp_path: Path) -> None:
     case = watched(server, tmp_path, HEALTHY)
-    done, report = proved(case, tmp_path, "--precision", "--seeds", "3")
+    done, report = proved(case, tmp_path, "--precision", "--seeds", "2")
     assert done.returncode == 0, done.stderr
     assert "the program computes in 32 bit; its models are called under autocast to bfloat16" in done.stderr
     assert "No loss by 16 bit is found: val accuracy is" in done.stdout
@@ -167,40 +216,40 @@ def test_a_healthy_program_in_16_bit_is_said_to_lose_nothing(server: ForkServer,
 
 
 @needs_sandbox
-def test_a_suspicion_is_tried_although_the_run_has_no_finding(server: ForkServer, tmp_path: Path) -> None:
-    """The popular one: «the framework forgets the gradient scaler»."""
-    scaled = SUM_OF_SQUARES.replace("difference = predicted", "difference = 0.02 * predicted").replace("- wanted", "- 0.02 * wanted")
-    case = watched(server, tmp_path, scaled)
-    assert json.loads(Path(case, "report.json").read_text())["findings"] == []
-    done, report = proved(case, tmp_path, "--suspect", "scaler-on", "--windows", "40")
+@pytest.mark.long
+def test_from_the_command_line_to_the_applied_patch(server: ForkServer, tmp_path: Path) -> None:
+    case = watched(server, tmp_path, VARIANCE)
+    done, report = proved(case, tmp_path, "--precision", "--seeds", "4")
     assert done.returncode == 1, done.stderr
-    cause = report["asked"][0]["causes"][0]
-    assert (cause["rule"], cause["status"]) == ("knob/scaler-on", "refuted"), done.stdout
-    assert "a scaler is at work, its scale goes from 64 to 64, 0 of 40 steps are skipped" in cause["why"]
+    assert report["precision"]["kept"] == ["Net.standardise"], done.stdout + done.stderr
+    finding = next(row for row in report["findings"] if row["rule"] == "precision/accuracy-loss")
+    assert finding["causes"][0]["status"] == "confirmed"
+    assert finding["where"][0]["code"] == "return self.decide(self.standardise(self.encode(x)))"
+    fixed = trainsleuth("fix", case, finding["id"], "--verify", "--apply", cwd=tmp_path)
+    assert fixed.returncode == 0, fixed.stderr
+    assert "of what 16 bit loses is won back over 4 seeds" in fixed.stderr
+    assert "known from before" in fixed.stderr, "runs of the search were made again"
+    assert "in_32_bit(self.standardise, self.encode(x))" in (tmp_path / "work" / "train.py").read_text()
 
 
 @needs_sandbox
 @pytest.mark.long
-@pytest.mark.parametrize(("source", "kept", "line"), [
-    (VARIANCE, ["Net.standardise"], "in_32_bit(self.standardise, self.encode(x))"),
-    (SUM_OF_SQUARES, ["SumOfSquares"], "loss = in_32_bit(criterion, model(x[rows]), y[rows])"),
-])  # fmt: skip
-def test_the_patch_wins_the_loss_back(server: ForkServer, tmp_path: Path, source: str, kept: list[str], line: str) -> None:
-    case = watched(server, tmp_path, source)
-    done, report = proved(case, tmp_path, "--precision", "--seeds", "4")
-    assert report["precision"]["kept"] == kept, done.stdout + done.stderr
-    fixed = trainsleuth("fix", case, "precision/accuracy-loss", "--verify", "--apply", cwd=tmp_path)
-    assert fixed.returncode == 0, fixed.stderr
-    assert "of what 16 bit loses is won back over 4 seeds" in fixed.stderr
-    assert line in (tmp_path / "work" / "train.py").read_text()
-
-
-@needs_sandbox
-def test_a_metric_that_the_program_does_not_have_is_said(server: ForkServer, tmp_path: Path) -> None:
+def test_a_suspicion_is_tried_on_the_command_line_although_the_run_has_no_finding(server: ForkServer, tmp_path: Path) -> None:
     case = watched(server, tmp_path, HEALTHY)
-    done, _ = proved(case, tmp_path, "--precision", "--seeds", "2", "--metric", "hmean", "--windows", "10")
-    assert done.returncode == 2
-    assert "logs and prints no hmean" in done.stderr
+    assert json.loads(Path(case, "report.json").read_text())["findings"] == []
+    done, report = proved(case, tmp_path, "--suspect", "learning-rate:0.1")
+    assert done.returncode == 1, done.stderr
+    assert report["asked"][0]["causes"][0]["status"] == "refuted", done.stdout
+    assert "the run has no finding; what you suspect is tried against its loss" in done.stdout
+
+
+@pytest.mark.long
+def test_a_metric_that_the_program_does_not_have_is_said(server: ForkServer, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(HEALTHY)
+    said = list(search(bench_of(server, script, tmp_path / "case"), Asked(seeds=2, metric="hmean")))
+    assert isinstance(said[-1], Note)
+    assert "logs and prints no hmean" in said[-1].text
 
 
 # -- the parts ---------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def choose(outcomes: Sequence[Outcome], asked: str | None = None) -> Measure | N
     whole = [outcome for outcome in outcomes if outcome.kind not in BROKEN]
     common = [name for name in (whole[0].scores if whole else ()) if all(name in outcome.scores for outcome in whole)]
     if asked is not None:
-        found = [name for name in common if asked in (name, name.rpartition("/")[2])]
+        found = [name for name in common if set(words_of(asked)) <= set(words_of(name))]
         if found:
             return Measure(found[0], role_of(found[0]) == "score")
         return Measure(TRAINING_LOSS, False) if asked in ("loss", TRAINING_LOSS) else None

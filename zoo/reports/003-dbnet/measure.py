@@ -12,9 +12,6 @@ SETTINGS = [
     "trainer.precision=bf16-mixed",
     "trainer.precision=16-mixed",
     "trainer.precision=16-mixed model.step_function=sigmoid",
-    "trainer.precision=32-true model.step_function=sigmoid",
-    "trainer.precision=16-mixed model.k=10",
-    "trainer.precision=32-true data.load_maps=false",
 ]
 SEEDS = (0, 1)
 
