@@ -9,7 +9,7 @@ import libcst as cst
 from trainsleuth.remedies.desk import Desk, Diagnosed
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
 
-CALLED = re.compile(r"calls ([\w.#]+).*: keep it in 32 bit \(on (\w+)")
+CALLED = re.compile(r"calls ([\w.#]+).*: keep it in 32 bit \(on (\w+), (\d+) input")
 NAME = "in_32_bit"
 PLAIN = '''
 def in_32_bit(module, *inputs):
@@ -44,7 +44,7 @@ def rewrite(desk: Desk, finding: Diagnosed) -> str:
         if found is None:
             continue
         source = desk.source(place.file)
-        call = _call(source, place.line, found[1])
+        call = _call(source, place.line, found[1], int(found[3]))
         source.replace(call, _wrapped(call))
         deep[place.file] = deep.get(place.file, False) or "structures" in place.note or any(arg.keyword or arg.star for arg in call.args)
         devices[place.file] = found[2]
@@ -56,13 +56,14 @@ def rewrite(desk: Desk, finding: Diagnosed) -> str:
     return f"in 32 bit whatever autocast says: {', '.join(told)}"
 
 
-def _call(source: Source, line: int, address: str) -> cst.Call:
-    """The call of the module in this line: by its name, or because no other call could be it."""
+def _call(source: Source, line: int, address: str, inputs: int) -> cst.Call:
+    """The call of the module in this line: by its name, or because no other call with so many inputs could be it."""
     statement = source.statement_at(line)
     calls = [node for node in everything(statement) if isinstance(node, cst.Call) and source.covers(node, line)]
     own = address.rpartition(".")[2]
     named = [call for call in calls if called_name(call) == own]
     able = named or [call for call in calls if isinstance(call.func, (cst.Attribute, cst.Subscript)) or _is_local(call)]
+    able = [call for call in able if len(call.args) == inputs] or able
     if len(able) != 1:
         raise NotPossible(f"{source.path.name}:{line} calls several things, and which of them is {address} is not certain")
     return able[0]

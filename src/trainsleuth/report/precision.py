@@ -169,7 +169,7 @@ def _where(known: Precision, cwd: Path) -> list[dict[str, Any]]:
         if error is None or error.at is None:
             continue
         what = f"calls {error.module}" + (f", which contains {module}" if within else "")
-        inputs = ", its inputs are structures" if "structure" in error.given else ""
+        inputs = f", {len(error.given)} input{'s' if len(error.given) != 1 else ''}" + (" with structures" if "structure" in error.given else "")
         rows.append({"file": shown(error.at.file, cwd), "line": error.at.line, "code": code_at(error.at),
                      "note": f"{what}: keep it in 32 bit (on {error.device}{inputs})"})  # fmt: skip
     return rows

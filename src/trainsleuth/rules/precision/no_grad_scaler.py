@@ -21,7 +21,7 @@ from trainsleuth.rules.kinds import Missing, Seen, Severity, Spot, Verdict, caus
 
 
 @cause_rule(
-    "precision/no-grad-scaler", explains=("stall/flat-loss", "stall/uniform-predictions"),
+    "precision/no-grad-scaler", explains=("stall/flat-loss", "stall/uniform-predictions"), settled_by=("scaler-on",),
     masks=("precision/gradient-underflow", "stall/vanishing-gradient", "stall/dead-units", "stall/inputs-and-targets-misaligned",
            "stall/input-ignored"),
 )  # fmt: skip
