@@ -80,6 +80,11 @@ class ForkServer:
         report = finish(case, chart, ended)
         return Watched(report, chart, code, (case.folder / "output.txt").read_text(errors="replace"), case.folder)
 
+    def turn(self, script: Path, folder: Path, knobs: str) -> int:
+        """Run a program with knobs, its facts going to this folder; its exit code."""
+        argv = [knobs, str(script)]
+        return self._answer({"script": str(HERE / "trials" / "turned.py"), "argv": argv, "cwd": str(script.parent), "case": str(folder)})
+
     def _answer(self, job: dict[str, Any]) -> int:
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -1,12 +1,14 @@
 """Knob `overfit-one-batch`: every training step sees the first batch again.
 
-Changes        the tensors that a model is called with, and the targets of the loss: those of the first training call, where the shapes agree
+Changes        each DataLoader gives its first batch again and again; where a program has none, the tensors that a model is called with and
+               the targets of the loss are those of the first training call, where the shapes agree
 Mechanism      the pairing of inputs and targets, which no longer matters: what stays the same can be learnt by heart
-Not applicable when the loss function is none that we know, or the shapes differ from step to step
+Not applicable when there is no DataLoader, and the loss function is none that we know, or the shapes differ from step to step
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Dict, Tuple
 
 from _trainsleuth_inside.knobs.acting import around_losses, only_in_models, says
@@ -42,3 +44,19 @@ def turn(watch: Any) -> None:
 
     only_in_models(watch, around)
     around_losses(watch, LOSSES, prepare)
+    _loaders_repeat(watch, acted)
+
+
+def _loaders_repeat(watch: Any, acted: Any) -> None:
+    """The first batch of each loader, as a copy, in the place of all that follow."""
+    base = watch.torch.utils.data.dataloader._BaseDataLoaderIter
+    following = base.__next__
+    first: Dict[int, Any] = {}
+
+    def __next__(self: Any) -> Any:
+        batch = following(self)
+        known = first.setdefault(id(self._index_sampler), (self._index_sampler, copy.deepcopy(batch)))
+        acted(loader=type(self._dataset).__name__)
+        return copy.deepcopy(known[1])
+
+    base.__next__ = __next__

@@ -26,11 +26,16 @@ if TYPE_CHECKING:
 @click.option("--knob", "own_knobs", multiple=True, metavar="NAME=CHANGE",
               help="Test a knob of your own: NAME=--lr=0.1, NAME=optim.lr=0.1, NAME=ENV:VARIABLE=value.")  # fmt: skip
 @click.option("--isolate", is_flag=True, help="For a hang or a crash: which part of the model, alone, already fails.")
+@click.option("--precision", is_flag=False, flag_value="own", type=click.Choice(["own", "bf16", "fp16"]),
+              help="16 bit against 32 bit: what is lost, and which modules to keep in 32 bit. bf16, fp16: for a program in 32 bit.")  # fmt: skip
+@click.option("--against", "variant", metavar="NAME=CHANGE", help="Another variant of the program, named like a --knob, against it as it is.")
+@click.option("--seeds", default=4, show_default=True, type=click.IntRange(2, 5), help="Seeds for --precision and --against.")
+@click.option("--metric", metavar="NAME", help="What --precision and --against compare; by default a score that is logged or printed.")
 @click.option("--json", "json_file", help="Write the report to this file (- for standard output).")
 @click.option("--unsafe", is_flag=True, help="Run in a copy of the working folder, without a sandbox; writes elsewhere are real.")
 def command(
     case: str, finding: str | None, budget: str, windows: int | None, suspects: tuple[str, ...], own_knobs: tuple[str, ...],
-    isolate: bool, json_file: str | None, unsafe: bool,
+    isolate: bool, precision: str | None, variant: str | None, seeds: int, metric: str | None, json_file: str | None, unsafe: bool,
 ) -> None:  # fmt: skip
     """Run the experiments that settle a finding's causes.
 
@@ -38,17 +43,24 @@ def command(
     """
     from trainsleuth.case.folder import open_case
     from trainsleuth.cli.choosing import bench_for, chosen
-    from trainsleuth.report.proof import findings_of
+    from trainsleuth.cli.paired import prove_precision, prove_variant
+    from trainsleuth.report.proof import asked_about, findings_of
     from trainsleuth.report.stored import load_report
     from trainsleuth.report.terminal import show_summary
     from trainsleuth.trials import settle
     from trainsleuth.trials.sandbox import SandboxError
 
     opened = open_case(case)
+    if precision is not None:
+        prove_precision(opened, load_report(opened), bench_for(opened, budget, windows, unsafe), precision, seeds, metric, json_file)
+    if variant is not None:
+        prove_variant(opened, load_report(opened), bench_for(opened, budget, windows, unsafe), variant, seeds, metric, json_file)
     report: dict[str, Any] = examined(opened, load_report(opened), budget, unsafe)
     knobs = _knobs(suspects, own_knobs)
     if knobs or isolate:
         wanted = chosen(findings_of(report, opened.cwd), finding, lambda found: True)[:1]
+        if knobs and not wanted:
+            wanted = [asked_about(report)]
     else:
         wanted = chosen(findings_of(report, opened.cwd), finding, can_be_tried)
     if not wanted:
@@ -70,7 +82,8 @@ def command(
     write_report_file(json_file, report)
     if json_file != "-":
         ids = {found.id for found in wanted}
-        shown = {**report, "findings": [row for row in report["findings"] if row["id"] in ids]}
+        rows = [*report["findings"], *report.get("asked", [])]
+        shown = {**report, "findings": [row for row in rows if row["id"] in ids]}
         show_summary(console_on(sys.stdout), shown, opened.cwd)
     sys.exit(130 if stopped else 1)
 

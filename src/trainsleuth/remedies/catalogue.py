@@ -17,6 +17,7 @@ from trainsleuth.remedies import (
     graph_cuts,
     half_precision,
     in_place,
+    keep_32,
     learning_rate,
     loaders,
     loss_arguments,
@@ -390,6 +391,9 @@ REMEDIES: dict[str, Remedy] = {
     "checkpoint/random-inside": Remedy(
         "Draw random numbers from torch inside a checkpointed block, or draw them outside and pass them in.",
         (at_the_first(in_place.torch_random),),
+    ),
+    "precision/accuracy-loss": Remedy(
+        "`trainsleuth prove CASE --precision` finds the modules that do not bear 16 bit: keep those in 32 bit, not everything.", (keep_32.rewrite,),
     ),
     "precision/clip-before-unscale": Remedy(
         "Call scaler.unscale_(optimizer) before clipping.", (at_the_first(half_precision.unscale_before_clipping),),

@@ -18,7 +18,7 @@ from trainsleuth.remedies.desk import Diagnosed
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.rules.arbiter import Diagnosis, diagnose
 from trainsleuth.rules.kinds import EXAMINED, STANDSTILLS
-from trainsleuth.trials import sandbox
+from trainsleuth.trials import precision, sandbox
 from trainsleuth.trials.bench import Bench, Done
 from trainsleuth.trials.measure import ERRORS
 from trainsleuth.trials.settle import Event
@@ -26,6 +26,7 @@ from trainsleuth.trials.trial import Known, Outcome, Trial
 from trainsleuth.trials.verdict import compared, gains
 
 MOST_WINDOWS = 1000
+ACCURACY_LOSS = "precision/accuracy-loss"
 BROKEN = ("crash", "nan", "hang", "not applicable")
 HARM_ELSEWHERE = (
     "mode/", "ranks/", "data/labels", "data/not-shuffled", "schedule/step-order", "schedule/reset-on-resume", "stall/metric",
@@ -72,6 +73,9 @@ def check(bench: Bench, finding: Diagnosed, patch: Patch, windows: int | None = 
     reason = None if bench.unsafe else sandbox.available()
     if reason is not None:
         raise sandbox.SandboxError(sandbox.refusal(reason))
+    if finding.rule == ACCURACY_LOSS:
+        yield from _check_precision(bench, patch)
+        return
     recorded = _shown(bench.case.facts, None)
     bench = replace(bench, windows=windows or _windows(bench, recorded))
     watched = [Path(place.file) for place in finding.where]
@@ -90,6 +94,22 @@ def check(bench: Bench, finding: Diagnosed, patch: Patch, windows: int | None = 
     before = recorded if recorded.stood else _shown(bench.case.trials / trials[0].id / "facts", trials[0].outcome)
     ok, why = judge(finding.rule, before, after)
     yield Checked(patch, ok, why, trials, (_line("before", finding.rule, before), _line("after", finding.rule, after)))
+
+
+def _check_precision(bench: Bench, patch: Patch) -> Iterator[Event | Checked]:
+    """A loss of accuracy is no matter of one run: the patched program runs with every seed that the loss was measured with."""
+    done = Checked(patch, False, "16 bit and 32 bit could not be compared again", (), ())
+    for event in precision.check(bench, patch.files):
+        if not isinstance(event, precision.Patched):
+            yield event
+            continue
+        name = event.known.measure.name
+        lines = [f"{side.label:<8} {name} {side.words()}" for side in (event.known.full, event.known.half)]
+        lines += [f"{known.label:<16} {name} {'broke' if end is None else f'{end:.4g}'}" for known, end in zip(event.side.trials, event.side.ends)]
+        share = f"{100 * min(max(event.share, 0.0), 1.0):.0f} % of what 16 bit loses is won back over {len(event.side.ends)} seeds"
+        why = share if event.known.lost else "no loss by 16 bit is shown again, so there is nothing to win back"
+        done = Checked(patch, event.ok, why, event.side.trials, tuple(lines))
+    yield done
 
 
 def _windows(bench: Bench, recorded: Shown) -> int:

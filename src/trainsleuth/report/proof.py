@@ -14,6 +14,7 @@ from trainsleuth.trials.measure import mechanism_words
 from trainsleuth.trials.trial import Known, Outcome
 from trainsleuth.trials.verdict import Verdict
 
+ASKED = "asked"
 MARKS = {"control": "", "knob": "", "placebo": "placebo", "remedy": "patched"}
 
 
@@ -26,12 +27,26 @@ def findings_of(report: dict[str, Any], cwd: Path) -> list[Finding]:
     return found
 
 
+def asked_about(report: dict[str, Any]) -> Finding:
+    """What stands for a finding where a run has none, and the user suspects something all the same: it is tried against the loss."""
+    report["asked"] = [{
+        "id": "Q1", "rule": ASKED, "severity": "note", "title": "the run has no finding; what you suspect is tried against its loss", "step": None,
+        "rank": None, "certain": True, "symptoms": [], "symptom_texts": [], "where": [], "evidence": [], "causes": [], "remedies": [], "settle": "",
+    }]  # fmt: skip
+    return finding_from_json(report["asked"][0])
+
+
+def _row_of(report: dict[str, Any], finding: str) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = [*report["findings"], *report.get("asked", [])]
+    return next(row for row in rows if row["id"] == finding)
+
+
 def add_verdict(report: dict[str, Any], finding: str, verdict: Verdict, statement: str = "") -> None:
     """Set the cause's status, and put its trials into the report in place of earlier ones.
 
     A suspicion that the finding did not have (a knob that was tried) becomes one more cause of it, with its status.
     """
-    row = next(row for row in report["findings"] if row["id"] == finding)
+    row = _row_of(report, finding)
     own = [cause for cause in row["causes"] if cause.get("rule", row["rule"]) == verdict.rule]
     if not own and verdict.status != "not applicable":
         own = [{"rule": verdict.rule, "statement": statement or verdict.rule, "status": "suspected", "trials": [], "settled_by": []}]
@@ -72,7 +87,7 @@ def _subject(verdict: Verdict) -> str:
 
 def add_patch(report: dict[str, Any], finding: str, patch: Patch, cwd: Path, checked: Checked | None) -> None:
     """Put the patch first among the finding's remedies, with the trials that it was checked by."""
-    row = next(row for row in report["findings"] if row["id"] == finding)
+    row = _row_of(report, finding)
     others = [remedy for remedy in row["remedies"] if remedy["kind"] == "advice" and remedy["summary"] != patch.summary]
     diff = patch.diff(cwd)
     earlier = any(remedy["diff"] == diff and remedy["verified"] for remedy in row["remedies"] if diff)

@@ -101,7 +101,7 @@ class Bench:
         self._start = 0  # the window whose checkpoint a trial may start from
         self._numbers = max((int(known.id[1:]) for known in self.known), default=0)
         self.jobs = self.jobs or (1 if _on_a_device(self.chart) else max(1, min(3, len(os.sched_getaffinity(0)))))
-        self._asked = self.windows
+        self.asked = self.windows
         self.windows = self.windows or max(FEWEST_WINDOWS, min(self.seen or MOST_WINDOWS, MOST_WINDOWS))
         ranks = any((each.process.get("world") or 1) > 1 for each in self.chart.processes.values())
         self.executor: Executor = Here(self.case.command, self.case.cwd, as_it_was(self.chart, self.environment), self.unsafe,
@@ -112,7 +112,7 @@ class Bench:
 
     def reach(self, step: int | None) -> str:
         """Go as far as the step at which the run was known to be sick; if the budget does not allow that, why not."""
-        if self._asked or step is None or step <= self.windows:
+        if self.asked or step is None or step <= self.windows:
             return ""
         self.windows = min(int(step * BEYOND) + 1, max(self.seen, step))
         needed = START_UP + self.windows * self.seconds_a_window()
@@ -158,7 +158,7 @@ class Bench:
         main = max(self.chart.training(), key=lambda each: each.backwards, default=ProcessChart())
         each_window = -(-main.backwards // main.windows) if main.windows else 1
         gone = tuple(each.path for each in self._written if not 0 < each.window <= self._start)
-        if standing and not self._asked:
+        if standing and not self.asked:
             past = self.stood_at()
             return Trial(role, label, tuple(settings), past + PAST_HANG, sources, files or {}, 2 * (past + PAST_HANG) * each_window,
                          self.hang_after(), past, gone)  # fmt: skip

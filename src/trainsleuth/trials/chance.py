@@ -9,11 +9,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import comb, sqrt
-from statistics import mean
+from statistics import mean, stdev
+from typing import NamedTuple
 
 ERROR_RATE = 0.05
 MOST_PAIRS = 4
 CRITICAL = {1: 25.45, 2: 6.205, 3: 4.177, 4: 3.495, 5: 3.163, 6: 2.969, 7: 2.841, 8: 2.752}  # Student's t, one-sided 1.25 %
+BOTH_SIDES = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306}  # Student's t, 5 % outside
+
+
+class Interval(NamedTuple):
+    """A mean difference, and between which limits the true one lies in 95 of 100 cases."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        return self.low > 0 or self.high < 0
+
+
+def interval(differences: Sequence[float], noise: float = 0.0) -> Interval | None:
+    """Student's t over differences of runs that have the same seed; they scatter by no less than the noise within runs.
+
+    It is made once, on a number of pairs that was fixed before, so that its error rate is what it says. One pair tells nothing.
+    """
+    freedom = len(differences) - 1
+    if freedom < 1:
+        return None
+    half = BOTH_SIDES[min(freedom, max(BOTH_SIDES))] * max(stdev(differences), noise) / sqrt(len(differences))
+    return Interval(mean(differences), mean(differences) - half, mean(differences) + half)
 
 
 def ends_lower(control: Sequence[float], turned: Sequence[float], noise: float) -> bool:

@@ -138,9 +138,11 @@ _ALL = (
     Knob("batch-size", "half the batch", "batches of DataLoaders are larger or smaller by a factor (`batch-size:2`)",
          "samples per batch", argument="factor"),
     # -- precision and kernels -----------------------------------------------------------------------------------------
-    Knob("precision-32", "32 bit", "autocast and scalers are off, everything computes in 32 bit (`precision-32:path.of.module` alone)",
+    Knob("precision-32", "32 bit", "autocast and scalers are off, everything computes in 32 bit",
          "dtype in which layers compute", ("stall/scaler-skips-steps", "precision/scale-collapsed", "precision/norm-weights-frozen"),
-         ("nan/loss-not-finite",), argument="modules"),
+         ("nan/loss-not-finite",)),
+    Knob("keep-32", "kept in 32 bit", "the named modules alone compute in 32 bit (`keep-32:head.loss,norm`)",
+         "dtype in which these modules compute", argument="modules"),
     Knob("precision-bf16", "bfloat16", "models are called under autocast to bfloat16", "dtype in which layers compute"),
     Knob("precision-fp16", "float16", "models are called under autocast to float16", "dtype in which layers compute"),
     Knob("autocast-off", "no autocast", "autocast regions are off, scalers stay", "dtype in which layers compute"),

@@ -21,6 +21,7 @@ from trainsleuth.rules.arbiter import judged
 from trainsleuth.rules.catalogue import all_rules
 from trainsleuth.rules.kinds import EXAMINED, Missing, Seen, Spot
 from trainsleuth.trials.sandbox import Ended
+from trainsleuth.trials.scores import scaler_words, scores
 from trainsleuth.trials.trial import Kind, Learning, Outcome, Trial, facts_of
 
 LEAST_DROP = 0.02  # of the loss at the start: less is no learning, however exact
@@ -55,6 +56,9 @@ def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
         pace=_pace(chart),
         cut=ended.kind == "time",
         crash_kind=str(next((each.crash["kind"] for each in charts if each.crash), "")) if kind == "crash" else "",
+        scores=scores(chart, folder / "output.txt"),
+        scaler=scaler_words(chart),
+        weights=sum(parameter.count for parameter in chart.called_parameters()),
     )
 
 

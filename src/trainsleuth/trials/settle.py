@@ -6,7 +6,7 @@ stored when it ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +14,7 @@ from typing import Protocol
 from trainsleuth.rules.catalogue import rule_named
 from trainsleuth.trials.bench import Begun, Bench, Done, OutOfTime, require_sandbox
 from trainsleuth.trials.knobs import Knob, Pointed, easing, knobs_for
+from trainsleuth.trials.smallest import leave_out
 from trainsleuth.trials.trial import Known, Role, Setting, Trial
 from trainsleuth.trials.verdict import Symptom, Verdict, judge, judge_suspicion
 
@@ -255,27 +256,19 @@ def _smallest(bench: Bench, finding: Suspected, settings: Mapping[str, Setting],
     names = list(settings)
     status: dict[frozenset[str], Verdict] = {}
 
-    def decide(chosen: Sequence[str]) -> Iterator[Event]:
+    def decide(chosen: Sequence[str]) -> Generator[Event, None, bool]:
         experiment = Experiment(bench, finding, tuple(settings[name] for name in chosen), " + ".join(chosen))
         for event in _decide(experiment, None, "together"):
             if isinstance(event, Verdict):
                 status[frozenset(chosen)] = event
             else:
                 yield event
-
-    def cures(chosen: Sequence[str]) -> bool:
         return status[frozenset(chosen)].status in ("confirmed", "workaround")
 
-    yield from decide(names)
-    if not cures(names):
+    if not (yield from decide(names)):
         yield Note(f"{' + '.join(names)} together do not change the outcome either")
         return
-    for name in list(names):
-        fewer = [other for other in names if other != name]
-        if fewer:
-            yield from decide(fewer)
-            if cures(fewer):
-                names = fewer
+    names = yield from leave_out(names, decide)
     verdict = status[frozenset(names)]
     said = f"only together ({' + '.join(names)}): {verdict.why}" if len(names) > 1 else verdict.why
     for name in names:

@@ -92,6 +92,9 @@ class Outcome:
     pace: float | None = None  # seconds a window
     cut: bool = False  # the time was over before it came to an end
     crash_kind: str = ""
+    scores: Mapping[str, float] = field(default_factory=dict)  # the last value of each metric that was logged or printed
+    scaler: str = ""  # what a gradient scaler did, in words
+    weights: int = 0  # numbers that the model holds
 
 
 @dataclass(frozen=True)

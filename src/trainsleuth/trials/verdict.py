@@ -95,6 +95,8 @@ def _absent(removes: Sequence[str], runs: Runs) -> Judged | None:
     if runs.turned.acted or not removes or any(has(rule, runs.control) is not False for rule in removes):
         return None
     numbers = [mechanism_words(rule, runs.control) for rule in removes if rule in runs.control.mechanism]
+    if "precision/no-grad-scaler" in removes and runs.control.scaler:
+        return "refuted", f"no scaler is missing: {runs.control.scaler}", False
     return "refuted", f"the program has nothing of the kind{': ' + ', '.join(numbers) if numbers else ''}", False
 
 

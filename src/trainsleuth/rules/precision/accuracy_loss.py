@@ -2,14 +2,18 @@
 
 What it detects
     Several runs, or lines that sum up several runs, that name their precision and give the same score: the ones in 16 bit end lower than
-    the ones in 32 bit by more than two in a hundred.
+    the ones in 32 bit by more than two in a hundred. Or `trainsleuth prove CASE --precision` has run the program with the same seeds in
+    both, and the interval of the difference excludes zero.
 Why it matters
     The speed is bought with accuracy, or something that 16 bit cannot bear (a loss, a normalisation, a missing scaler) is cured by
     giving up all of its speed.
 How it is confirmed
-    Not from single runs: seeds differ. The same seeds and data in both precisions, several times, give the gap with its interval.
+    Not from single runs: seeds differ. `prove CASE --precision` gives the gap with its interval, compares every module in 16 and 32 bit on the
+    same inputs, and searches the fewest modules that win the loss back when they alone are kept in 32 bit; everything else in 32 bit is
+    the placebo, and must not.
 How to cure it
-    Keep in 32 bit only the modules that need it; use a gradient scaler, or bfloat16.
+    Keep in 32 bit only the modules that need it: `fix CASE precision/accuracy-loss` writes that, `--verify` tries it with every seed. Or
+    bfloat16, if it loses nothing.
 When it is wrong
     One run of each is no proof: two runs with other seeds may differ as much. The finding is a suspicion and says so.
 """
@@ -61,7 +65,8 @@ def rule(chart: RecordChart) -> Verdict:
             statement="something in the model or the loop does not bear 16 bit",
             advice=["Look for a missing gradient scaler, for clipping before unscaling, and for losses and normalisations computed in 16 bit."],
             certain=False,
-            settle="the same seeds and data in both precisions, several times: only that gives the gap and how sure it is",
+            settle="run the program under `trainsleuth run`, then `trainsleuth prove CASE --precision`: the same seeds in both precisions, and which "
+            "modules lose it",
         )
     return None
 

@@ -1,0 +1,1 @@
+"""A small text detector with differentiable binarisation."""
