@@ -14,7 +14,8 @@ import signal
 import sys
 import traceback
 
-import torch  # noqa: F401  the point of this process
+import torch
+import torch._dynamo  # noqa: F401  the first optimizer of a program would load it
 
 from _trainsleuth_inside import bootstrap
 

@@ -7,9 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-from trainsleuth.case.folder import open_case
+from trainsleuth.case.folder import open_case, write_json
 from trainsleuth.case.weights_files import weights_in
 from trainsleuth.trials.bench import START_UP, Bench
+from trainsleuth.trials.trial import digest
 from watching import needs_sandbox, trainsleuth
 
 RESUMES = """
@@ -81,3 +82,13 @@ def test_a_folder_with_too_much_in_it_is_not_searched(tmp_path: Path) -> None:
     for number in range(20_001):
         (tmp_path / f"{number}.txt").touch()
     assert weights_in(tmp_path) is None
+
+
+def test_a_report_of_ours_is_no_part_of_the_program(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(1)")
+    (tmp_path / "config.json").write_text('{"lr": 0.1}')
+    before = digest(tmp_path, tmp_path / "case")
+    write_json(tmp_path / "proof.json", {"schema": 1, "case": "case", "findings": []})
+    assert digest(tmp_path, tmp_path / "case") == before
+    (tmp_path / "config.json").write_text('{"lr": 0.01}')
+    assert digest(tmp_path, tmp_path / "case") != before

@@ -18,6 +18,7 @@ from trainsleuth.trials import sandbox
 
 SOURCES = (".py", ".yaml", ".yml", ".toml", ".json", ".cfg", ".ini", ".sh")
 MOST_FILES = 5000
+OUR_REPORT = b'{\n "schema": 1,\n "case"'
 WATCHING = 30  # per cent that watching may cost in a trial: facts count more than speed
 Role = Literal["control", "knob", "placebo", "remedy"]
 Kind = Literal["healthy", "stalled", "nan", "hang", "crash", "not applicable"]
@@ -205,13 +206,24 @@ def _known(stored: dict[str, Any]) -> Known:
     return Known(stored["id"], stored["role"], stored["label"], stored["key"], outcome)
 
 
+def _is_a_report(path: Path) -> bool:
+    """Whether one of our own commands wrote it with --json: no part of the program."""
+    if path.suffix != ".json":
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(OUR_REPORT)) == OUR_REPORT
+    except OSError:
+        return False
+
+
 def digest(folder: Path, case: Path, more: Sequence[Path] = ()) -> str:
     """Of the program's files: sources and configurations below a folder, by size and time of change; the case is none of them."""
     paths = set(more)
     for top, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in sandbox.NEVER_COPIED
                             and Path(top, name).resolve() != case)  # fmt: skip
-        paths.update(Path(top, name) for name in names if name.endswith(SOURCES))
+        paths.update(path for name in names if name.endswith(SOURCES) and not _is_a_report(path := Path(top, name)))
         if len(paths) > MOST_FILES:
             break
     sums = hashlib.sha256()
