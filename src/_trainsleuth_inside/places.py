@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 import sysconfig
@@ -11,6 +12,7 @@ from typing import Any, Dict, List, Optional, Tuple
 Place = Tuple[str, int, str]  # file, line, function
 
 OURS, LIBRARY, USER = 0, 1, 2
+MOST_DECORATORS = 8
 _OUR_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = tuple(
     os.path.abspath(path) + os.sep for key, path in sysconfig.get_paths().items() if key in ("stdlib", "platstdlib") and path
@@ -83,6 +85,16 @@ def place_of(frame: FrameType) -> Place:
     if path is None:
         path = _paths[code.co_filename] = os.path.abspath(code.co_filename)
     return (path, frame.f_lineno, code.co_name)
+
+
+def beginning_of(code: CodeType) -> Place:
+    """The line with `def`, below the decorators that Python counts as the beginning."""
+    line = code.co_firstlineno
+    for number in range(line, line + MOST_DECORATORS):
+        if linecache.getline(code.co_filename, number).lstrip().startswith(("def ", "async def ", "class ")):
+            line = number
+            break
+    return (os.path.abspath(code.co_filename), line, code.co_name)
 
 
 def without_us(traceback: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.instruments import sinks
@@ -177,13 +177,13 @@ def _plain(index: Any) -> Any:
         return str(index)
 
 
-def _reader_of(dataset: Any) -> Optional[List[Any]]:
+def _reader_of(dataset: Any) -> Optional[Tuple[str, int, str]]:
     """The line where the data set's own `__getitem__` begins; of the innermost one, where data sets wrap each other."""
-    from _trainsleuth_inside.places import USER, kind_of
+    from _trainsleuth_inside.places import USER, beginning_of, kind_of
 
     for _ in range(4):
         code = getattr(getattr(type(dataset), "__getitem__", None), "__code__", None)
         if code is not None and kind_of(code.co_filename) == USER:
-            return [os.path.abspath(code.co_filename), code.co_firstlineno, code.co_name]
+            return beginning_of(code)
         dataset = getattr(dataset, "dataset", None)
     return None

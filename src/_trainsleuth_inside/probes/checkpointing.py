@@ -85,4 +85,4 @@ def _where(function: Any) -> Optional[Tuple[str, int, str]]:
     """Where the function, or the forward of the module, begins."""
     target = getattr(type(function), "forward", None) if hasattr(function, "forward") else function
     code = getattr(getattr(target, "__func__", target), "__code__", None)
-    return None if code is None else (code.co_filename, code.co_firstlineno, code.co_name)
+    return None if code is None else places.beginning_of(code)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from _trainsleuth_inside.guard import Probe
-from _trainsleuth_inside.places import USER, kind_of
+from _trainsleuth_inside.places import USER, beginning_of, kind_of
 from _trainsleuth_inside.watch import Watch
 
 
@@ -20,7 +19,7 @@ def install(watch: Watch, probe: Probe) -> None:
             getattr(kind.__dict__.get("backward"), "__func__", None), "__code__", None
         )
         if code is not None and kind_of(code.co_filename) == USER:
-            at = (os.path.abspath(code.co_filename), code.co_firstlineno, code.co_name)
+            at = beginning_of(code)
             watch.facts.once(("function", at), "function", name=kind.__name__, backward=at)
 
     def __init_subclass__(kind: Any, /, **options: Any) -> None:

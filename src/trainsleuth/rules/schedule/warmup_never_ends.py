@@ -23,6 +23,8 @@ from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule, re
 from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import number, percent
 
+STILL_RISING = 1.1  # the last rate against the mean of the part before it
+
 
 @cause_rule(
     "schedule/warmup-never-ends", explains=("stall/flat-loss", "stall/uniform-predictions"),
@@ -39,8 +41,8 @@ def rule(chart: ProcessChart) -> Verdict:
         + [rate for s in schedulers for rate in s.about.get("base", [])],
         default=0.0,
     )
-    half = len(rates.points) // 2
-    rising = rates.last >= rates.most > 0 and rates.points[half].most < rates.last
+    before = rates.between(0.4, 0.8)[0]
+    rising = rates.last >= rates.most > 0 and rates.last > STILL_RISING * before
     if meant <= 0 or not rising or rates.most > 0.9 * meant:
         return None
     if chart.interrupted or chart.crash is not None:
