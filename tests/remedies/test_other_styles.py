@@ -796,7 +796,7 @@ def test_every_cause_has_a_remedy_and_every_remedy_is_tested_here() -> None:
     tested = {row[0] for row in STYLES} | {row[0] for row in ADVICE}
     elsewhere = {
         "stall/params-frozen", "stall/params-not-in-optimizer", "stall/accumulated-gradients-discarded", "mode/eval-during-training",
-        "hang/two-openmp-runtimes",
+        "hang/two-openmp-runtimes", "precision/accuracy-loss",  # the last in test_keep_32.py
     }  # fmt: skip
     assert set(REMEDIES) - elsewhere == tested
     assert {rule.name for rule in all_rules() if rule.kind == "cause" and not rule.of_record} <= set(REMEDIES)
