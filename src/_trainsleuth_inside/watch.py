@@ -60,6 +60,7 @@ class Watch:
         self.pass_over = 0  # at rest, so many losses are not read after each that is
         self.unread = 0  # so many of the coming ones
         self._awake_until = 0
+        self._unstepped_at = 4  # backwards
         self._looks_for_bad = 4
         self._woke, self._woke_in = 0.0, 0  # when, and in which window
         self._phases: Dict[Any, int] = {}
@@ -112,7 +113,8 @@ class Watch:
             reaction(loss)
         if series is not None and series.is_bad and not self.when_backward_ended:
             self.replay.look()
-        if self.windows == 0 and self.backwards >= 4 and self.backwards & (self.backwards - 1) == 0:
+        if self.backwards >= self._unstepped_at:
+            self._unstepped_at = 2 * self.backwards
             self._write_unstepped()
         self._deep_walks += 1
         if self._deep_walks >= MOST_WALKS:
@@ -133,11 +135,14 @@ class Watch:
         return series
 
     def _write_unstepped(self) -> None:
-        """No optimizer has stepped yet: has anything moved the weights all the same?"""
-        owned = self.owned_parameters()
-        moved = [known for known in map(self.parameters.moved, owned[:200]) if known is not None]
-        if moved:
-            self.facts.write("unstepped", backwards=self.backwards, looked=len(moved), moved=sum(moved))
+        """Optimizers that have not stepped yet: has anything moved their weights all the same?"""
+        for record in self.optimizers.values():
+            optimizer = record.optimizer() if record.windows == 0 else None
+            if optimizer is not None:
+                owned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+                moved = [known for known in map(self.parameters.moved, owned[:200]) if known is not None]
+                if moved:
+                    self.facts.write("unstepped", opt=record.name, backwards=self.backwards, looked=len(moved), moved=sum(moved))
 
     def window_closed(self, record: OptimizerRecord, counted: bool = False) -> None:
         """After each step of an optimizer, and after each step that a scaler skipped; while resting, after one step in a few."""
@@ -300,6 +305,6 @@ class Watch:
     def end(self) -> None:
         if self._pid == os.getpid():
             self.late.drain()
-            if self.windows == 0 and self.backwards:
+            if self.backwards:
                 self._write_unstepped()
             self.flush()

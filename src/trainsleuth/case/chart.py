@@ -59,7 +59,7 @@ class ProcessChart:
     quit: Fact | None = None  # it called sys.exit with a number at hand that is not finite
     compiled: Place | None = None
     uses_autograd_grad: bool = False
-    unstepped: Fact | None = None
+    unstepped: dict[str, Fact] = field(default_factory=dict)  # of an optimizer that has not stepped: whether its weights move
     weights_files: list[Fact] = field(default_factory=list)
     threads: list[tuple[int, Place | None]] = field(default_factory=list)  # each number that torch was told to use
     forks: list[Fork] = field(default_factory=list)
@@ -70,6 +70,7 @@ class ProcessChart:
     looks: dict[int, dict[tuple[str, int], tuple[float, float]]] = field(default_factory=dict)  # window: parameter: gradient, weight
     chance: Fact = field(default_factory=dict)  # where random numbers came from before anybody seeded them
     bad_between: tuple[int, int] | None = None  # the windows between which the loss was not finite for the first time
+    bad_backward: int = 0  # by this backward a loss was not finite for the first time
     examined: list[Fact] = field(default_factory=list)
     bad_weights: list[Fact] = field(default_factory=list)
     functions: list[Fact] = field(default_factory=list)  # autograd Functions that the program defines itself
@@ -232,6 +233,7 @@ class ProcessChart:
             self.trained_from = self.trained_from or fact["t"]
             if fact["not_finite"] and self.bad_between is None:
                 self.bad_between = (self._losses_written_at, int(fact.get("window", 0)) + 1)
+                self.bad_backward = int(fact["to"])
             self._losses_written_at = int(fact.get("window", 0))
             curve.add(fact["to"], fact["n"], fact["mean"], fact["least"], fact["most"], fact["last"], fact["not_finite"],
                       fact.get("values"))  # fmt: skip
@@ -440,7 +442,7 @@ class ProcessChart:
         self.uses_autograd_grad = True
 
     def _unstepped(self, fact: Fact) -> None:
-        self.unstepped = fact
+        self.unstepped[fact["opt"]] = fact
 
     def _weights_file(self, fact: Fact) -> None:
         keep(self.weights_files, fact, 16)

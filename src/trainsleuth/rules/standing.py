@@ -61,6 +61,8 @@ def standing(chart: ProcessChart) -> Standing | str:
     late, late_error, _ = curve.between(0.75, 1.0)
     gained = early - late
     still = gained < max(0.005 * abs(early), 3 * math.hypot(early_error, late_error))
+    if str(calls.last["settings"].get("reduction", "mean")) == "sum":
+        divisor /= _summed(calls)
     uniform = math.log(classes) / divisor if classes and classes > 1 else None
     return Standing(at, curve, calls, late, chance / divisor, divisor, classes, uniform, still, _gained(curve, late))
 
@@ -86,7 +88,8 @@ def divisor_of(curve: Curve, calls: LossCalls) -> float | None:
 def _chance(calls: LossCalls) -> tuple[float, int | None] | None:
     """The loss of the best guess that ignores the input."""
     last = calls.last
-    if str(last["settings"].get("reduction", "mean")) != "mean" or last.get("weighted"):
+    reduction = str(last["settings"].get("reduction", "mean"))
+    if reduction not in ("mean", "sum") or (reduction == "sum" and calls.function not in CLASS_LOSSES) or last.get("weighted"):
         return None
     if calls.function in CLASS_LOSSES:
         classes = int(last["classes"])
@@ -101,6 +104,14 @@ def _chance(calls: LossCalls) -> tuple[float, int | None] | None:
         return None
     rows = max(2, int(last["target_shape"][0]))
     return sum(guesses) / len(guesses) * rows / (rows - 1), None  # a batch's own mean flatters the guess
+
+
+def _summed(calls: LossCalls) -> float:
+    """How many targets one call adds up, on average."""
+    sizes = [
+        math.prod(sample.get("target_shape") or [1]) * (1 - (sample["numbers"].get("ignored") or 0.0)) for sample in calls.samples
+    ]
+    return max(1.0, sum(sizes) / len(sizes))
 
 
 def label_counts(calls: LossCalls) -> list[float]:

@@ -27,7 +27,7 @@ def number(value: float) -> str:
     if value == 0:
         return "0"
     if 1e-3 <= abs(value) < 1e4:
-        return f"{value:.4g}" if abs(value) < 100 else f"{value:.1f}"
+        return f"{value:.4g}" if abs(value) < 100 else f"{value:.1f}".removesuffix(".0")
     return f"{value:.2g}"
 
 

@@ -76,7 +76,11 @@ def wanted(run: RunChart) -> Examination | None:
 def _planned(what: str, process: ProcessChart, first: int, last: int) -> Examination:
     """Short runs are looked at from their beginning on: then it does not matter if the bad step comes earlier this time."""
     started, now = process.process.get("t") or 0.0, process.latest
-    each = (now - (process.trained_from or now)) / max(1, process.windows)
+    trained = now - (process.trained_from or now)
+    if not process.windows:  # no optimizer that we know steps: looked at from the beginning on, as far as the first bad backward
+        part = (process.bad_backward or process.backwards) / max(1, process.backwards)
+        return Examination(what, 1, last + 2, process, START + MARGIN * (now - started) + SLOWER * trained * part)
+    each = trained / process.windows
     if last * each * SLOWER < AFFORDED / 4:
         first = 1
     first = max(1, first)

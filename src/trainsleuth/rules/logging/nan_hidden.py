@@ -57,7 +57,7 @@ def _undrawn(chart: ProcessChart) -> Verdict:
         return None
     at = chart.metric_places.get(names[0])
     return Seen(
-        title=f"{names[0]} is NaN to the end: most pages draw nothing for it",
+        title=f"{names[0]} is NaN to the end: most dashboards draw nothing for it",
         where=[Spot(at, "logs it") if at else None],
         evidence=[
             f"{name}: {chart.metrics[name].not_finite:,} of {chart.metrics[name].count:,} values are not finite"

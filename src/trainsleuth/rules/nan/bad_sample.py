@@ -51,8 +51,13 @@ def rule(chart: ProcessChart) -> Verdict:
     made = role.get("made") or {}
     made_at = place(made.get("at"))
     if made_at is not None:
-        where.insert(0, Spot(made_at, f"{str(made['op']).removeprefix('aten.').split('.')[0]} makes the bad number here"))
+        where.insert(0, Spot(made_at, _made_by(str(made["op"]))))
     elif read_at is not None:
         where.insert(0, Spot(read_at, "the sample is read here"))
     evidence = [seen.evidence[0], *([line] if line else []), *seen.evidence[1:]]
     return Seen(title, where, evidence, seen.severity, advice=seen.advice, step=seen.step)
+
+
+def _made_by(operation: str) -> str:
+    name = operation.removeprefix("aten.").split(".")[0]
+    return "here it holds bad numbers for the first time" if name == "given" else f"{name} makes the bad number here"

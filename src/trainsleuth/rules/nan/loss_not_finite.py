@@ -41,7 +41,7 @@ def rule(chart: ProcessChart) -> Verdict:
             where=[Spot(at, "back-propagated here")],
             evidence=[
                 f"{curve.not_finite:,} of {curve.count:,} values are not finite"
-                + (f"; the last finite one was {number(before.mean)} at backward {before.to:,}" if before else "")
+                + (f"; until backward {before.to:,} some were finite, {number(before.mean)} on average at last" if before else "")
             ],
             severity="note" if recovered else "critical",
             step=before.to + 1 if before else 1,

@@ -30,8 +30,9 @@ def rule(chart: ProcessChart) -> Verdict:
         return Missing(now)
     if not now.stuck:
         return None
+    meaning = "the level of guessing" if now.level < 1.3 * now.chance else "worse than guessing"
     return Seen(
-        title=f"the loss stands still at {number(now.level)}, which is the level of guessing",
+        title=f"the loss stands still at {number(now.level)}, which is {meaning}",
         where=[now.at],
         evidence=[
             f"{now.curve.count:,} values: first {number(now.curve.first)}, last quarter {number(now.level)}; "
