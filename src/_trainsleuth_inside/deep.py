@@ -5,6 +5,7 @@ Only in programs that compile nothing, and only for the first windows and then a
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -117,7 +118,7 @@ class DeepWindow:
     def _patch_cuts(self) -> None:
         """While a deep window lasts: note who detaches, reads out or rebuilds a tensor that carries a graph."""
         tensor = self._torch.Tensor
-        for name in ("detach", "item", "numpy", "tolist", "__array__"):
+        for name in ("detach", "detach_", "item", "numpy", "tolist", "__array__"):
             original = getattr(tensor, name)
             self._shadow(tensor, name, stands_for(original)(self._noting(name, original)))
         data = self._torch._C.TensorBase.data if hasattr(self._torch._C, "TensorBase") else tensor.data
@@ -166,7 +167,7 @@ class DeepWindow:
                 return
         if places.kind_of(sys._getframe(3).f_code.co_filename) == places.OURS:
             return
-        at = places.of_frame(sys._getframe(3))
+        at = _decorated(sys._getframe(3)) or places.of_frame(sys._getframe(3))
         source, size = -1, 0
         if tensor is not None:
             with self._plainly():
@@ -295,3 +296,12 @@ def _first_tensor(torch: Any, value: Any, level: int = 0) -> Any:
             if found is not None:
                 return found
     return None
+
+
+def _decorated(frame: Any) -> Optional[places.Place]:
+    """Where `@torch.no_grad()` stands above a function of the user's, if that is what entered it."""
+    function = frame.f_locals.get("func") if frame.f_code.co_name == "decorate_context" else None
+    code = getattr(function, "__code__", None)
+    if code is None or places.kind_of(code.co_filename) != places.USER:
+        return None
+    return (os.path.abspath(code.co_filename), code.co_firstlineno, code.co_name)

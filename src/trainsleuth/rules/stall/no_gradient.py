@@ -25,7 +25,8 @@ from trainsleuth.rules.wording import count, elements, names
 ModulePath = tuple[str | None, str]  # the model that was called, and the path of the module in it
 NO_GRAPH = "does not require grad and does not have a grad_fn"
 WORDS = {
-    "detach": "`.detach()` cuts the graph here", "data": "`.data` leaves the graph here", "item": "`.item()` leaves the graph here",
+    "detach": "`.detach()` cuts the graph here", "detach_": "`.detach_()` cuts the graph here",
+    "data": "`.data` leaves the graph here", "item": "`.item()` leaves the graph here",
     "numpy": "numpy leaves the graph here", "__array__": "numpy leaves the graph here", "tolist": "`.tolist()` leaves the graph here",
     "no_grad": "`no_grad` is on here",
 }  # fmt: skip

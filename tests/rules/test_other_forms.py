@@ -1,0 +1,124 @@
+"""Faults in forms that a blind tester wrote: one of several optimizers, summed losses, a decorator, an in-place detach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from watching import Watched
+
+Run = Callable[..., Watched]
+
+
+def line_of(seen: Watched, note: str) -> str:
+    return next(place["code"] for place in seen.findings[0]["where"] if note in place["note"])
+
+
+def test_one_of_two_optimizers_never_steps(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        trunk, kind, size = nn.Linear(8, 16), nn.Linear(16, 3), nn.Linear(16, 1)
+        by_name = {
+            "kind": torch.optim.Adam([*trunk.parameters(), *kind.parameters()]),
+            "size": torch.optim.Adam(size.parameters()),
+        }
+        for _ in range(100):
+            x = torch.randn(32, 8)
+            hidden = trunk(x).relu()
+            losses = {
+                "kind": nn.functional.cross_entropy(kind(hidden), x[:, :3].argmax(1)),
+                "size": nn.functional.mse_loss(size(hidden.detach()).squeeze(-1), x.sum(1)),
+            }
+            for name, optimizer in by_name.items():
+                optimizer.zero_grad()
+                losses[name].backward()
+            optimizer.step()
+        """)
+    assert seen.rules[:1] == ["stall/optimizer-never-steps"], seen.why()
+    assert seen.findings[0]["severity"] == "warning"
+    assert "torch.optim.Adam([*trunk" in line_of(seen, "step never ran")
+
+
+def test_two_optimizers_that_take_turns_are_no_finding(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        one, other = nn.Linear(8, 1), nn.Linear(8, 1)
+        optimizers = [torch.optim.Adam(part.parameters(), lr=0.05) for part in (one, other)]
+        for step in range(100):
+            x = torch.randn(32, 8)
+            loss = nn.functional.mse_loss((one(x) + other(x)).squeeze(-1), x.sum(1))
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            loss.backward()
+            optimizers[step >= 90].step()
+        """)
+    assert seen.loud == [], seen.why()
+
+
+def test_a_summed_loss_that_is_divided_has_a_level_of_guessing(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        x = torch.randn(600, 10)
+        y = x[:, :5].argmax(1)
+        model = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 5))
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad = name == "2.bias"
+        optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=1e-5)
+        for step in range(600):
+            rows = torch.randint(600, (50,))
+            loss = nn.functional.cross_entropy(model(x[rows]), y[rows], reduction="sum") / 50
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """)
+    assert seen.rules[:1] == ["stall/params-frozen"], seen.why()
+    assert seen.findings[0]["severity"] == "critical"
+
+
+CUT = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = nn.Linear(8, 16), nn.Linear(16, 3)
+
+        {decorator}
+        def encode(self, x):
+            return self.body(x).relu(){end}
+
+        def forward(self, x):
+            return self.head(self.encode(x))
+
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(60):
+        x = torch.randn(32, 8)
+        loss = nn.functional.cross_entropy(model(x), x[:, :3].argmax(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    """
+
+
+def test_a_decorator_that_cuts_the_graph_is_named(run_source: Run) -> None:
+    seen = run_source(CUT.format(decorator="@torch.no_grad()", end=""))
+    assert seen.rules[:1] == ["stall/no-gradient"], seen.why()
+    assert line_of(seen, "no_grad") == "@torch.no_grad()"
+
+
+def test_a_detach_in_place_is_named(run_source: Run) -> None:
+    seen = run_source(CUT.format(decorator="# as it is", end=".detach_()"))
+    assert seen.rules[:1] == ["stall/no-gradient"], seen.why()
+    assert ".detach_()" in line_of(seen, "cuts the graph")
