@@ -15,10 +15,12 @@ When it is wrong
 """
 
 from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Optimizer
 from trainsleuth.case.record_chart import SourceRecord
 from trainsleuth.rules import records
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule, record_rule
-from trainsleuth.rules.wording import count
+from trainsleuth.rules.standing import standing
+from trainsleuth.rules.wording import count, elements, names, percent
 
 
 @cause_rule(
@@ -30,7 +32,7 @@ def rule(chart: ProcessChart) -> Verdict:
     if optimizer is None or optimizer.windows < 3 or not optimizer.rates.points:
         return Missing("three windows with a step")
     if optimizer.rates.most != 0:
-        return None
+        return _of_a_group(chart, optimizer)
     schedulers = [s for s in chart.schedulers.values() if s.optimizer == optimizer.id]
     if schedulers and not chart.ended and max((len(s.steps) for s in schedulers), default=0) < 3:
         return Missing("three steps of the scheduler, which may raise the learning rate yet")
@@ -50,6 +52,29 @@ def rule(chart: ProcessChart) -> Verdict:
         step=3,
         statement="the learning rate is zero",
         advice=["Print the learning rate where the optimizer is built; integer division is the usual slip."],
+    )
+
+
+def _of_a_group(chart: ProcessChart, optimizer: Optimizer) -> Verdict:
+    """Some groups learn, and most of the weights are in one that does not. It may be meant so: then the loss tells."""
+    still = [index for index, (_, most, _) in enumerate(optimizer.rates_by_group) if most == 0]
+    numbers = [number for index in still if index < len(optimizer.groups) for number in optimizer.groups[index].get("params", [])]
+    held = [known for number in numbers if (known := chart.parameters.get(number)) is not None and known.trainable]
+    everything = [known for number in optimizer.parameters if (known := chart.parameters.get(number)) is not None]
+    if elements(held) < 0.5 * elements(everything) or any(known.moved or not known.with_gradient for known in held):
+        return None
+    now = standing(chart)
+    return Seen(
+        title=f"the learning rate of {percent(elements(held) / elements(everything))} of the weights was 0 in all {optimizer.windows:,} steps",
+        where=[Spot(optimizer.at, "built here") if optimizer.at else None],
+        evidence=[
+            f"{count(len(still), 'group')} of {len(optimizer.rates_by_group)} with learning rate 0 at every step: {names(held)}",
+            f"gradients reach {'it' if len(held) == 1 else 'them'}, and the update is exactly 0",
+        ],
+        severity="critical" if not isinstance(now, str) and now.stuck else "note",
+        step=optimizer.windows,
+        statement="the learning rate of a group is zero",
+        advice=["Print the learning rate of each group; to freeze on purpose, requires_grad_(False) saves the backward as well."],
     )
 
 
