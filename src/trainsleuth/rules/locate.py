@@ -44,9 +44,14 @@ def _difference(node: ast.AST) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
 
 
+def _plain_difference(node: ast.AST) -> bool:
+    """Of two things, with no number among them."""
+    return _difference(node) and not any(isinstance(child, ast.Constant) and isinstance(child.value, (int, float)) for child in ast.walk(node))
+
+
 def _squared_difference(node: ast.AST) -> bool:
     squared = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)
-    return (squared or _called(node, "pow", "square", "abs")) and any(_difference(child) for child in ast.walk(node))
+    return (squared or _called(node, "pow", "square", "abs")) and any(_plain_difference(child) for child in ast.walk(node))
 
 
 def _no_grad(node: ast.AST) -> bool:
@@ -83,7 +88,7 @@ SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "softmax": ("the softmax", (lambda node: _called(node, "softmax", "log_softmax", "Softmax", "LogSoftmax", "Softmax2d"),)),
     "sigmoid": ("the sigmoid", (lambda node: _called(node, "sigmoid", "Sigmoid"),)),
     "argmax": ("the argmax", (lambda node: _called(node, "argmax", "max"),)),
-    "difference": ("the difference", (_squared_difference, _difference)),
+    "difference": ("the difference", (_squared_difference, _plain_difference, _difference)),
     "rate": ("sets the learning rate", (_sets_rate,)),
     "no_grad": ("gradients are off here", (_no_grad,)),
     "frozen": ("made frozen", (lambda node: _requires_grad(node, False),)),
@@ -107,12 +112,18 @@ def closer(look_for: str, places: Sequence[Place]) -> tuple[Place, str] | None:
                 scopes.append(tree)
             for scope in scopes:
                 found = sorted({node.lineno for node in ast.walk(scope) if match(node) and hasattr(node, "lineno")})
+                if look_for == "difference":
+                    found = [line for line in found if not _without_gradients(scope, line)]
                 if look_for == "step":
                     found = [line for line in found if "sched" not in _text(near.file, line).lower()] or found
                 if found:
                     line = min(found, key=lambda line: abs(line - near.line)) if look_for in IN_THE_FUNCTION else found[-1]
                     return Place(near.file, line), note
     return None
+
+
+def _without_gradients(scope: ast.AST, line: int) -> bool:
+    return any(_no_grad(node) and node.lineno <= line <= (node.end_lineno or 0) for node in ast.walk(scope) if isinstance(node, ast.With))
 
 
 def _parsed(file: str) -> ast.Module | None:
