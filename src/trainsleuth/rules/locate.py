@@ -28,6 +28,10 @@ def _bare_step(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and _attribute(node.value, "step")
 
 
+def _bare_clearing(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and _attribute(node.value, "zero_grad")
+
+
 def _clears(node: ast.AST) -> bool:
     if isinstance(node, ast.Assign):
         return any(_attribute(target, "grad") for target in node.targets)
@@ -84,6 +88,7 @@ def _made_half(node: ast.AST) -> bool:
 
 SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "step": ("the step stands here", (_bare_step, lambda node: _called(node, "step"))),
+    "bare-clear": ("is named, and not called", (_bare_clearing,)),
     "clear": ("clears gradients that no step has used", (_clears,)),
     "softmax": ("the softmax", (lambda node: _called(node, "softmax", "log_softmax", "Softmax", "LogSoftmax", "Softmax2d"),)),
     "sigmoid": ("the sigmoid", (lambda node: _called(node, "sigmoid", "Sigmoid"),)),
@@ -96,7 +101,7 @@ SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "half": ("made 16 bit here", (_made_half,)),
     "tensor-attribute": ("a plain tensor", (lambda node: _requires_grad(node, True),)),
 }
-IN_THE_FUNCTION = ("step", "clear", "difference", "no_grad", "random", "half")
+IN_THE_FUNCTION = ("step", "bare-clear", "clear", "difference", "no_grad", "random", "half")
 
 
 def closer(look_for: str, places: Sequence[Place]) -> tuple[Place, str] | None:
@@ -108,7 +113,7 @@ def closer(look_for: str, places: Sequence[Place]) -> tuple[Place, str] | None:
             if tree is None:
                 continue
             scopes: list[ast.AST] = [scope for scope in [_enclosing(tree, near.line)] if scope is not None]
-            if look_for not in IN_THE_FUNCTION or not scopes or look_for in ("step", "difference", "clear", "half"):
+            if look_for not in IN_THE_FUNCTION or not scopes or look_for in ("step", "bare-clear", "difference", "clear", "half"):
                 scopes.append(tree)
             for scope in scopes:
                 found = sorted({node.lineno for node in ast.walk(scope) if match(node) and hasattr(node, "lineno")})

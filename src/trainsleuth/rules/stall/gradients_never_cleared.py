@@ -29,6 +29,7 @@ def rule(chart: ProcessChart) -> Verdict:
         main = chart.main_loss()
         return Seen(
             title="gradients are never cleared: each step adds to all the steps before",
+            look_for="bare-clear",
             where=[
                 Spot(optimizer.step_at, "uses this window's gradient and every earlier one") if optimizer.step_at else None,
                 Spot(main[0], "adds to what is already there") if main else None,
