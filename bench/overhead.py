@@ -177,7 +177,7 @@ def main() -> int:
     print(f"load average {load:.1f} on {os.cpu_count()} cores{' (not idle: read with care)' if load > 1 else ''}")
     missed: list[str] = []
     if "steps" in parts:
-        missed = steps(workloads, 20 * scale)
+        missed = steps(workloads, 30 * scale)
     if "runs" in parts:
         runs(workloads, 3 if options.quick else 5, 4 * scale)
     if "startup" in parts:
