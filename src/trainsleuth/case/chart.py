@@ -240,14 +240,14 @@ class ProcessChart:
 
     def _params(self, fact: Fact) -> None:
         self.params_facts += 1
-        opt, parameters, isfinite = fact["opt"], self.parameters, math.isfinite
-        for number, trainable, owned, has_gradient, gradient, weight, update, changed in fact["rows"]:
+        opt, parameters = fact["opt"], self.parameters
+        for number, trainable, owned, has_gradient, gradient, weight, update, changed in fact["rows"]:  # a thousand ranks come through here
             known = parameters.get(number) or self._parameter(number)
-            known.looks += 1
-            known.trainable = bool(trainable)
             if trainable:
-                known.ever_trainable = True
-            if owned:
+                known.trainable = known.ever_trainable = True
+            else:
+                known.trainable = False
+            if owned and opt not in known.owners:
                 known.owners.add(opt)
             if not has_gradient:
                 known.without_gradient += 1
@@ -257,7 +257,8 @@ class ProcessChart:
                 known.with_gradient += 1
             if changed or update:
                 known.moved += 1
-            if not isfinite((gradient or 0.0) + (weight or 0.0)) and _broke(known, gradient, weight):
+            size = (gradient or 0.0) + (weight or 0.0)
+            if size - size != 0.0 and _broke(known, gradient, weight):
                 keep(self.bad_parameters, known.name, 16)
                 self.bad_between = self.bad_between or (self._looked_at, int(fact["window"]) + 1)
             known.gradient, known.weight, known.update, known.changed_share = gradient, weight, update, changed

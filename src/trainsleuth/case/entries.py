@@ -48,7 +48,6 @@ class Parameter:
     made: float = 0.0
     loaded: bool = False
     owners: set[str] = field(default_factory=set)
-    looks: int = 0  # windows in which it was looked at
     with_gradient: int = 0
     zero_gradient: int = 0
     without_gradient: int = 0
@@ -63,6 +62,11 @@ class Parameter:
     @property
     def count(self) -> int:
         return math.prod(self.shape)
+
+    @property
+    def looks(self) -> int:
+        """Windows in which it was looked at."""
+        return self.with_gradient + self.zero_gradient + self.without_gradient
 
 
 @dataclass
