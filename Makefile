@@ -20,6 +20,7 @@ test-all: $(VENV)/.frameworks lint
 zoo: $(VENV)/.frameworks
 	$(BIN)/python zoo/check.py
 	$(BIN)/python zoo/attach.py
+	$(BIN)/python zoo/switches.py
 	$(BIN)/python zoo/beside_anomaly.py
 
 zoo-fix: $(VENV)/.frameworks
