@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from check import Specimen, judge, specimens
+from check import Specimen, judge, specimens, table
 
 LIMIT = 60
 
@@ -57,14 +57,12 @@ def main() -> int:
     parser.add_argument("--wait", type=float, default=12, help="seconds until the program surely stands still")
     options = parser.parse_args()
     chosen = [s for s in specimens(options.patterns) if s.expected is not None and s.expected.get("attachable")]
-    failed = 0
-    for specimen in chosen:
+
+    def one(specimen: Specimen) -> tuple[bool, str, float]:
         with tempfile.TemporaryDirectory(prefix="trainsleuth-zoo-") as folder:
-            passed, words, seconds = attached(specimen, Path(folder), options.wait)
-        failed += not passed
-        print(f"{'ok  ' if passed else 'FAIL'}  {specimen.name:<50}  {seconds:5.1f} s  {words}", flush=True)
-    print(f"{len(chosen) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+            return attached(specimen, Path(folder), options.wait)
+
+    return table(chosen, one, 1)
 
 
 if __name__ == "__main__":

@@ -21,11 +21,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import tomllib
 
@@ -164,12 +164,25 @@ def main() -> int:
         passed, words = judge(specimen, report)
         return passed, words + latency, seconds
 
+    return table(chosen, one, options.jobs)
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+Row = TypeVar("Row", bound=Named)
+
+
+def table(chosen: Sequence[Row], one: Callable[[Row], tuple[bool, str, float]], jobs: int) -> int:
+    """A line for each as it ends, in their order, and `N passed, N failed`; 1 if any failed."""
     failed = 0
-    width = max((len(s.name) for s in chosen), default=0)
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for specimen, (passed, words, seconds) in zip(chosen, pool.map(one, chosen)):
+    width = max((len(row.name) for row in chosen), default=0)
+    with ThreadPoolExecutor(jobs) as pool:
+        for row, (passed, words, seconds) in zip(chosen, pool.map(one, chosen)):
             failed += not passed
-            print(f"{'ok  ' if passed else 'FAIL'}  {specimen.name:<{width}}  {seconds:5.1f} s  {words}", flush=True)
+            print(f"{'ok  ' if passed else 'FAIL'}  {row.name:<{width}}  {seconds:5.1f} s  {words}", flush=True)
     print(f"{len(chosen) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -15,12 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tomllib
+from check import table
 
 REPORTS = Path(__file__).resolve().parent / "reports"
 LIMIT = 400
@@ -78,14 +78,7 @@ def main() -> int:
     parser.add_argument("patterns", nargs="*")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    chosen = settings(options.patterns)
-    failed = 0
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for setting, (passed, words, seconds) in zip(chosen, pool.map(observe, chosen)):
-            failed += not passed
-            print(f"{'ok  ' if passed else 'FAIL'}  {setting.name:<72}  {seconds:5.1f} s  {words}", flush=True)
-    print(f"{len(chosen) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return table(settings(options.patterns), observe, options.jobs)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ Only in programs that compile nothing, and only for the first windows and then a
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -304,4 +303,4 @@ def _decorated(frame: Any) -> Optional[places.Place]:
     code = getattr(function, "__code__", None)
     if code is None or places.kind_of(code.co_filename) != places.USER:
         return None
-    return (os.path.abspath(code.co_filename), code.co_firstlineno, code.co_name)
+    return places.beginning_of(code)

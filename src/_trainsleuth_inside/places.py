@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 import sys
 import sysconfig
@@ -12,7 +11,6 @@ from typing import Any, Dict, List, Optional, Tuple
 Place = Tuple[str, int, str]  # file, line, function
 
 OURS, LIBRARY, USER = 0, 1, 2
-MOST_DECORATORS = 8
 _OUR_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = tuple(
     os.path.abspath(path) + os.sep for key, path in sysconfig.get_paths().items() if key in ("stdlib", "platstdlib") and path
@@ -88,13 +86,8 @@ def place_of(frame: FrameType) -> Place:
 
 
 def beginning_of(code: CodeType) -> Place:
-    """The line with `def`, below the decorators that Python counts as the beginning."""
-    line = code.co_firstlineno
-    for number in range(line, line + MOST_DECORATORS):
-        if linecache.getline(code.co_filename, number).lstrip().startswith(("def ", "async def ", "class ")):
-            line = number
-            break
-    return (os.path.abspath(code.co_filename), line, code.co_name)
+    """Where Python says that a function begins: at its first decorator, if it has any."""
+    return (os.path.abspath(code.co_filename), code.co_firstlineno, code.co_name)
 
 
 def without_us(traceback: Any) -> Any:

@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from trainsleuth.trials import sandbox
-from watching import ForkServer, trainsleuth
-
-needs_sandbox = pytest.mark.skipif(sandbox.available() is not None, reason=str(sandbox.available()))
+from watching import ForkServer, needs_sandbox, trainsleuth
 
 PROGRAM = """
 import argparse

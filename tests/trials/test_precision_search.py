@@ -15,7 +15,7 @@ from forked import bench_of
 from trainsleuth import remedies
 from trainsleuth.report.precision import add_precision, conclusion, no_loss, speed
 from trainsleuth.report.proof import add_verdict, asked_about, findings_of
-from trainsleuth.trials import ends, sandbox
+from trainsleuth.trials import ends
 from trainsleuth.trials.bench import Bench
 from trainsleuth.trials.chance import interval
 from trainsleuth.trials.halves import ModuleError, Tree
@@ -24,9 +24,7 @@ from trainsleuth.trials.precision import Asked, Patched, Precision, Side, check,
 from trainsleuth.trials.settle import Note, Settled, suspect
 from trainsleuth.trials.smallest import first_enough, leave_out
 from trainsleuth.trials.trial import Known, Outcome
-from watching import ForkServer, trainsleuth
-
-needs_sandbox = pytest.mark.skipif(sandbox.available() is not None, reason=str(sandbox.available()))
+from watching import ForkServer, needs_sandbox, trainsleuth
 
 VARIANCE = """
 import torch

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from trainsleuth.case.folder import Case
 
-SUFFIXES = (".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".tar", ".h5", ".keras", ".npz", ".pkl")
+SUFFIXES = (".pt", ".pth", ".ckpt", ".safetensors", ".keras", ".weights.h5")  # and nothing in which data is kept
 MOST_ENTRIES = 20_000
 MOST_SECONDS = 0.3
 NOT_ENTERED = frozenset([".git", ".trainsleuth", ".venv", "venv", "node_modules", "__pycache__"])

@@ -27,6 +27,7 @@ class Spot:
     at: Place
     note: str = ""
     code: str | None = None  # the line itself, where it is not to be read from the source
+    function: bool = False  # a function that begins there: its `def` is meant, not a decorator above it
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,7 @@ SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "half": ("made 16 bit here", (_made_half,)),
     "tensor-attribute": ("a plain tensor", (lambda node: _requires_grad(node, True),)),
 }
+MOST_DECORATORS = 8
 IN_THE_FUNCTION = ("step", "bare-clear", "clear", "difference", "no_grad", "random", "half")
 
 
@@ -149,6 +150,14 @@ def _enclosing(tree: ast.Module, line: int) -> ast.AST | None:
 
 def _text(file: str, line: int) -> str:
     return linecache.getline(file, line).strip()
+
+
+def below_decorators(place: Place) -> Place:
+    """The line with `def` of a function that Python counts from its first decorator on."""
+    for line in range(place.line, place.line + MOST_DECORATORS):
+        if _text(place.file, line).startswith(("def ", "async def ", "class ")):
+            return Place(place.file, line, place.function)
+    return place
 
 
 def code_at(place: Place) -> str:

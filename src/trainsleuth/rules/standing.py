@@ -54,15 +54,14 @@ def standing(chart: ProcessChart) -> Standing | str:
     if reference is None:
         return f"a chance level for {calls.function}"
     chance, classes = reference
-    divisor = divisor_of(curve, calls)
+    summed = str(calls.last["settings"].get("reduction", "mean")) == "sum"
+    divisor = _of_a_sum(curve, calls) if summed else divisor_of(curve, calls)
     if divisor is None:
         return "how the value of the loss function relates to what is back-propagated"
     early, early_error, _ = curve.between(0.25, 0.5)
     late, late_error, _ = curve.between(0.75, 1.0)
     gained = early - late
     still = gained < max(0.005 * abs(early), 3 * math.hypot(early_error, late_error))
-    if str(calls.last["settings"].get("reduction", "mean")) == "sum":
-        divisor /= _summed(calls)
     uniform = math.log(classes) / divisor if classes and classes > 1 else None
     return Standing(at, curve, calls, late, chance / divisor, divisor, classes, uniform, still, _gained(curve, late))
 
@@ -106,12 +105,17 @@ def _chance(calls: LossCalls) -> tuple[float, int | None] | None:
     return sum(guesses) / len(guesses) * rows / (rows - 1), None  # a batch's own mean flatters the guess
 
 
-def _summed(calls: LossCalls) -> float:
-    """How many targets one call adds up, on average."""
-    sizes = [
-        math.prod(sample.get("target_shape") or [1]) * (1 - (sample["numbers"].get("ignored") or 0.0)) for sample in calls.samples
-    ]
-    return max(1.0, sum(sizes) / len(sizes))
+def _of_a_sum(curve: Curve, calls: LossCalls) -> float | None:
+    """The same for a loss that adds its targets up: against their mean; None unless the first calls agree."""
+    found = []
+    for sample, value in zip(calls.samples[:3], curve.first_values[:3]):
+        targets = math.prod(sample.get("target_shape") or [1]) * (1 - (sample["numbers"].get("ignored") or 0.0))
+        whole = sample["numbers"].get("value")
+        if not (whole and value and targets and math.isfinite(whole) and math.isfinite(value)):
+            return None
+        found.append(whole / value / targets)
+    agree = len(found) == 3 and max(found) - min(found) < 0.02 * max(found)
+    return sum(found) / 3 if agree else None
 
 
 def label_counts(calls: LossCalls) -> list[float]:

@@ -71,7 +71,7 @@ def watch_run(
     hangs = hangs or HangPolicy()
     command = resolve(words, os.environ)
     cwd = Path.cwd()
-    case = create_case(without_secrets(command), cwd, folder, trainsleuth=__version__, platform=platform.platform(), weights_before=weights_in(cwd))
+    case = create_case(without_secrets(command), cwd, folder, trainsleuth=__version__, platform=platform.platform())
     beats = case.folder / "beats"
     if on_network(case.folder):
         beats = Path(tempfile.mkdtemp(prefix="trainsleuth-beats-"))
@@ -79,7 +79,7 @@ def watch_run(
     with _signals_as_without_us() as signals:
         child = _start(command, environment_for(case.folder, beats, budget, os.environ), case)
         signals.meant_for(child)
-        case = case.update(git=_git_commit(cwd), pid=child.pid, sources=keep_sources(command, cwd, case.folder))
+        case = case.update(git=_git_commit(cwd), pid=child.pid, sources=keep_sources(command, cwd, case.folder), weights_before=weights_in(cwd))
         chart = RunChart(case.facts)
         standing = Standing(StandstillWatch(child.pid, beats, hangs.after), case, hangs.then) if hangs.on and can_look() else None
         code = _follow(child, chart, case, signals, standing, on_finding, on_hang)

@@ -223,11 +223,11 @@ def digest(folder: Path, case: Path, more: Sequence[Path] = ()) -> str:
     for top, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in sandbox.NEVER_COPIED
                             and Path(top, name).resolve() != case)  # fmt: skip
-        paths.update(path for name in names if name.endswith(SOURCES) and not _is_a_report(path := Path(top, name)))
+        paths.update(Path(top, name) for name in names if name.endswith(SOURCES))
         if len(paths) > MOST_FILES:
             break
     sums = hashlib.sha256()
-    for path in sorted(paths):
+    for path in sorted(path for path in paths if path.parent != folder or not _is_a_report(path)):
         try:
             about = path.stat()
             sums.update(f"{path}\0{about.st_size}\0{about.st_mtime_ns}\n".encode())

@@ -36,7 +36,7 @@ def rule(chart: ProcessChart) -> Verdict:
     pairs = "; ".join(f"{number(claimed)} instead of {number(measured)}" for measured, claimed in wrong["pairs"][:3])
     named = next((fact["backward"] for fact in chart.functions if fact["name"] == wrong["name"]), None)
     spots = ((wrong["backward"], "what backward gives back"), (named, "this backward"), (wrong["forward"], "of this forward"))
-    where = [Spot(at, note) for row, note in spots if (at := place(row))]
+    where = [Spot(at, note, function=row is named) for row, note in spots if (at := place(row))]
     return Seen(
         title=f"the backward of {wrong['name']} does not fit its forward"
         + (f": it is off by the factor {number(factor)}" if factor is not None else ""),

@@ -30,7 +30,7 @@ def rule(chart: ProcessChart) -> Verdict:
     raised = error_of(chart.crash) == "checkpoint"
     generators = " and ".join(fact["drawn"])
     inside = place(fact.get("function"))
-    where = [Spot(at, "the function that draws them") for at in [inside] if at]
+    where = [Spot(at, "the function that draws them", function=True) for at in [inside] if at]
     where += [Spot(at, "checkpointed here") for at in [place(fact["at"])] if at]
     return Seen(
         title=f"a checkpointed function draws random numbers from {generators}, which backward cannot draw again",

@@ -53,7 +53,7 @@ def rule(chart: ProcessChart) -> Verdict:
     if made_at is not None:
         where.insert(0, Spot(made_at, _made_by(str(made["op"]))))
     elif read_at is not None:
-        where.insert(0, Spot(read_at, "the sample is read here"))
+        where.insert(0, Spot(read_at, "the sample is read here", function=True))
     evidence = [seen.evidence[0], *([line] if line else []), *seen.evidence[1:]]
     return Seen(title, where, evidence, seen.severity, advice=seen.advice, step=seen.step)
 

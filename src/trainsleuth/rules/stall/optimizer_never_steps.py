@@ -12,14 +12,17 @@ How to cure it
     Call `optimizer.step()` (with parentheses), and check the condition it stands under: `(i + 1) % accumulation == 0` is never
     true when the loader has fewer batches than that and `i` restarts each epoch.
 When it is wrong
-    A program that updates its weights by hand moves them: then the rule is silent.
+    A program that updates its weights by hand moves them: then the rule is silent. One of several optimizers may be meant to begin later than
+    the run lasted: where it holds less than two thirds of the weights, this is only a note.
 """
 
 from trainsleuth.case.chart import ProcessChart
-from trainsleuth.case.entries import Optimizer
+from trainsleuth.case.entries import Optimizer, Parameter
 from trainsleuth.rules.kinds import Missing, Seen, Severity, Spot, Verdict, cause_rule
+from trainsleuth.rules.wording import elements
 
 MANY = 64
+MOST_OF_IT = 2 / 3
 
 
 @cause_rule(
@@ -58,8 +61,14 @@ def _beside_others(chart: ProcessChart, idle: list[Optimizer]) -> Verdict:
         if not (chart.ended or chart.stopped):
             return Missing("the end of the run: until then this optimizer may begin to step")
         title = f"one of {len(chart.optimizers)} optimizers never stepped, though backward made gradients for it {optimizer.delivered:,} times"
-        return _seen(chart, [optimizer], title, fact["looked"], "warning")
+        most = elements(_held(chart, [optimizer])) > MOST_OF_IT * elements(_held(chart, list(chart.optimizers.values())))
+        return _seen(chart, [optimizer], title, fact["looked"], "warning" if most else "note")
     return None
+
+
+def _held(chart: ProcessChart, optimizers: list[Optimizer]) -> list[Parameter]:
+    numbers = {number for optimizer in optimizers for number in optimizer.parameters}
+    return [chart.parameters[number] for number in numbers if number in chart.parameters]
 
 
 def _seen(chart: ProcessChart, fed: list[Optimizer], title: str, looked: int, severity: Severity) -> Seen:
