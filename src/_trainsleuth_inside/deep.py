@@ -167,15 +167,15 @@ class DeepWindow:
         if places.kind_of(sys._getframe(3).f_code.co_filename) == places.OURS:
             return
         at = _decorated(sys._getframe(3)) or places.of_frame(sys._getframe(3))
-        source, size = -1, 0
+        source, size, node = -1, 0, None
         if tensor is not None:
             with self._plainly():
-                size, pointer = tensor.numel(), _pointer(tensor)
+                size, pointer, node = tensor.numel(), _pointer(tensor), _number_of(tensor.grad_fn)
             for call in reversed(self._calls):
                 if call.pointer and call.pointer == pointer:
                     source = call.order
                     break
-        self._cuts.append([name, at, len(self._calls), source, size])
+        self._cuts.append([name, at, len(self._calls), source, size, node])
 
     # -- the walk --------------------------------------------------------------------------------------------------
 
@@ -196,7 +196,8 @@ class DeepWindow:
         if watch.precision is not None:
             made_by = {call.node: row[2] or row[3] for call, row in zip(self._calls, rows) if call.node is not None}
             watch.precision.graph_is_known(seen, made_by)
-        cuts, self._calls, self._cuts, self._stack = self._cuts, [], [], []
+        cuts = [[*cut[:5], cut[5] is not None and cut[5] in nodes] for cut in self._cuts]
+        self._calls, self._cuts, self._stack = [], [], []
         reached = [watch.parameters.number(leaf) for leaf in leaves]
         window = watch.windows
 

@@ -15,18 +15,26 @@ class ModelRecord:
         self.name = name
         self.kind = type(module).__name__
         self.module = weakref.ref(module)
-        self.paths: Dict[int, str] = {id(child): path for path, child in module.named_modules()}
-        self.sensitive: List[Tuple[str, Any]] = [
-            (path, weakref.ref(child)) for path, child in module.named_modules() if sensitive_to_mode(child)
-        ]
-        self.parameter_count = sum(1 for _ in module.parameters())
         self.plain: List[Any] = []  # parameters in plain lists, dicts and attributes
+        self.list_parts(module)
         self.modes_said: Dict[Tuple[bool, bool], Tuple[Any, ...]] = {}
         self._calls: Dict[Setting, int] = {}
         self._trained_in: Optional[Setting] = None  # setting of the present window's last call with gradients
         self._called_in: Optional[Setting] = None  # and of its last one without
         self._windows: Dict[Setting, int] = {}
         self._places: Dict[Setting, Optional[Place]] = {}
+
+    def list_parts(self, module: Any) -> None:
+        """What it is made of, now: a head may be replaced after it was called."""
+        self.paths: Dict[int, str] = {id(child): path for path, child in module.named_modules()}
+        self.sensitive: List[Tuple[str, Any]] = [
+            (path, weakref.ref(child)) for path, child in module.named_modules() if sensitive_to_mode(child)
+        ]
+        self.parameter_count = sum(1 for _ in module.parameters())
+        self._identity = sum(map(id, module.parameters()))
+
+    def was_rebuilt(self, module: Any) -> bool:
+        return sum(map(id, module.parameters())) != self._identity
 
     def describe_plain(self, watch: Any, hidden: Any) -> List[List[Any]]:
         """Remember the parameters that torch does not see, so that they are looked at too; rows for the fact."""

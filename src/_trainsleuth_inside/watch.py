@@ -58,6 +58,9 @@ class Watch:
         self.backwards = 0
         self.resting = False  # nobody looks at gradients and calls at present: steps are counted, losses read
         self.pass_over = 0  # at rest, so many losses are not read after each that is
+        self.one_each = False  # at rest and with losses passed over: each window has one backward, so that they need not be counted
+        self._apart = -1  # backwards beyond windows at the last upkeep
+        self._away_since = 0  # the window in which backward was left alone; 0: it is not
         self.unread = 0  # so many of the coming ones
         self._awake_until = 0
         self._unstepped_at = 4  # backwards
@@ -65,6 +68,7 @@ class Watch:
         self._woke, self._woke_in = 0.0, 0  # when, and in which window
         self._phases: Dict[Any, int] = {}
         self._exchanged: List[Tuple[Any, str, Any, Any]] = []  # owner, name, ours, and what stands there at rest
+        self.backward_at_rest: Any = None  # owner, name, the thin wrapper, and torch's own
         self.sampling = True  # the present window's numbers are taken
         self.deep = True  # the present window's module calls are recorded
         self._deep_walks = 0  # in the present window
@@ -86,6 +90,7 @@ class Watch:
     def _forked(self) -> None:
         """What the parent has not written yet is the parent's to write."""
         self._pid = os.getpid()
+        self.attend_to_backward()
         self._began = self._flushed = time.perf_counter()
         self.numbers.restart()
         self.depth.restart()
@@ -147,6 +152,7 @@ class Watch:
     def window_closed(self, record: OptimizerRecord, counted: bool = False) -> None:
         """After each step of an optimizer, and after each step that a scaler skipped; while resting, after one step in a few."""
         self.windows += not counted
+        self.attend_to_backward()
         self.beat.windows, self.beat.backwards = self.windows, self.backwards
         self.beat.tick(OUTSIDE)
         self.period.tick(self.windows)
@@ -192,6 +198,26 @@ class Watch:
         self._choose_next_upkeep(record)
         rapid = self.period.seconds < SHORT and self.backwards > ALL_READ_UNTIL
         self.pass_over = PASSED_OVER if rapid and len(self.losses) == 1 else 0
+        apart, self._apart = self._apart, self.backwards - self.windows
+        self.one_each = bool(self.pass_over) and apart == self._apart and len(self.optimizers) == 1
+
+    def leave_backward_alone(self) -> None:
+        """Until a few windows have passed, not even the thin wrapper stands in the way of backward."""
+        owner, name, at_rest, bare = self.backward_at_rest
+        if vars(owner).get(name) is at_rest and self.resting:
+            self._away_since, self.unread = self.windows + 1, 0
+            setattr(owner, name, bare)
+            for record in self.optimizers.values():
+                record.attend_at = min(record.attend_at, record.windows + self.pass_over)
+
+    def attend_to_backward(self) -> None:
+        """It is counted and read again; meanwhile there was one in each window."""
+        if self._away_since:
+            self.backwards += max(0, self.windows - self._away_since)
+            self._away_since = 0
+            owner, name, at_rest, bare = self.backward_at_rest
+            if vars(owner).get(name) is bare:
+                setattr(owner, name, at_rest)
 
     def _book_time_awake(self) -> None:
         """Windows take longer while we look; how much longer shows against the usual window, unless something else is slow."""
@@ -204,7 +230,7 @@ class Watch:
         """The window after which more is to be done than counting: to look at the next one, or because some time has passed."""
         coming = record.windows + 1
         look = min(self.numbers.next_after(coming), self.depth.next_after(coming)) - 1
-        record.attend_at = min(look, record.windows + max(1, int(UPKEEP / max(self.period.seconds, 1e-6))))
+        record.upkeep_at = record.attend_at = min(look, record.windows + max(1, int(UPKEEP / max(self.period.seconds, 1e-6))))
 
     def _may_rest(self) -> bool:
         """Not while something is compiled, in a trial, before each optimizer has begun, or when others have wrapped our wrappers."""
@@ -218,6 +244,7 @@ class Watch:
 
     def wake(self) -> None:
         if self.resting:
+            self.attend_to_backward()
             self._woke, self._woke_in = time.perf_counter(), self.windows
             self.resting = False
             for owner, name, ours, at_rest in self._exchanged:

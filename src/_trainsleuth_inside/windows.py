@@ -40,6 +40,7 @@ class OptimizerRecord:
         self.deep = True
         self.in_step = False
         self.attend_at = 0  # while resting: the window after which more is to be done than counting
+        self.upkeep_at = 0  # and the one after which there is more than backward to attend to
         self.cost = 0.0  # seconds that the snapshot before the step took
         self.step_at: Optional[Place] = None
         self.cleared_at: Optional[Place] = None

@@ -72,7 +72,9 @@ def install(watch: Watch, probe: Probe) -> None:
             watch.backward_ended(at, watch.before_scaling(_loss(torch, tensors)))
 
     torch.autograd.backward = backward
-    watch.stands_at_rest(torch.autograd, "backward", _backward_at_rest(watch, probe, original))
+    at_rest = _backward_at_rest(watch, probe, original)
+    watch.stands_at_rest(torch.autograd, "backward", at_rest)
+    watch.backward_at_rest = (torch.autograd, "backward", at_rest, original)
 
     grad = torch.autograd.grad
 
@@ -128,6 +130,8 @@ def _backward_at_rest(watch: Watch, probe: Probe, original: Any) -> Any:
             found[0].rested.append(value)
             if value - value != 0.0:  # NaN or infinite
                 broke()
+            elif watch.one_each and not ranks:
+                watch.leave_backward_alone()
         return result
 
     @probe.guard

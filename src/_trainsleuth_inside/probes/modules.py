@@ -81,6 +81,10 @@ def install(watch: Watch, probe: Probe) -> None:
                 return
             with watch.plainly():
                 record = register(module)
+        elif watch.sampling and record.was_rebuilt(module):
+            with watch.plainly():
+                record.list_parts(module)
+                describe(record, module)
         setting = (module.training, grad_enabled(), watch.current_loader)
         if record.count(setting):
             record.place(setting, places.of_frame(sys._getframe(2)))
@@ -98,19 +102,22 @@ def install(watch: Watch, probe: Probe) -> None:
         record = ModelRecord(f"m{watch.models_seen}", module)
         watch.models[id(module)] = record
         if record.parameter_count or record.sensitive:
-            parameters = list(module.named_parameters())
-            hidden = unregistered(torch, module, made_at)
-            for _, parameter in parameters[:4000]:
-                watch.parameters.remember(parameter)
-            watch.facts.write(
-                "model", id=record.name, kind=record.kind, at=places.of_frame(sys._getframe(3)),
-                params=watch.parameters.describe(parameters), made=_creation(module, made_at),
-                modules=[[path, type(child).__name__] for path, child in module.named_modules()][:1000],
-                plain=record.describe_plain(watch, hidden), windows=watch.windows,
-            )  # fmt: skip
+            describe(record, module)
             if watch.windows == 0:
                 count_bad(module, "called", places.of_frame(sys._getframe(3)))
         return record
+
+    def describe(record: ModelRecord, module: Any) -> None:
+        parameters = list(module.named_parameters())
+        hidden = unregistered(torch, module, made_at)
+        for _, parameter in parameters[:4000]:
+            watch.parameters.remember(parameter)
+        watch.facts.write(
+            "model", id=record.name, kind=record.kind, at=places.of_frame(sys._getframe(4)),
+            params=watch.parameters.describe(parameters), made=_creation(module, made_at),
+            modules=[[path, type(child).__name__] for path, child in module.named_modules()][:1000],
+            plain=record.describe_plain(watch, hidden), windows=watch.windows,
+        )  # fmt: skip
 
     def describe_mode(record: ModelRecord, module: Any, setting: Tuple[bool, bool, Optional[str]]) -> None:
         in_eval: List[Tuple[str, str, bool]] = []

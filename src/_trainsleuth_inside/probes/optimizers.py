@@ -147,7 +147,12 @@ def install(watch: Watch, probe: Probe) -> None:
     @probe.guard
     def rested(optimizer: Any) -> None:
         record = watch.record_of(optimizer)
-        if record is not None:
+        if record is None:
+            return
+        if record.windows < record.upkeep_at:
+            watch.attend_to_backward()
+            record.attend_at = record.upkeep_at
+        else:
             record.note_rates()
             watch.window_closed(record, counted=True)
 

@@ -195,13 +195,16 @@ class ProcessChart:
     def _model(self, fact: Fact) -> None:
         numbers = self._parameter_rows(fact["params"], fact["id"])
         modules = {path: kind for path, kind in fact["modules"]}
-        self.models[fact["id"]] = Model(fact["id"], fact["kind"], place(fact["at"]), numbers, modules, fact.get("plain", []), {})
+        known = self.models.get(fact["id"])
+        if known is None:
+            known = self.models[fact["id"]] = Model(fact["id"], fact["kind"], place(fact["at"]), numbers, modules, [], {})
+        known.parameters, known.modules, known.plain = numbers, modules, fact.get("plain", [])
         creation = {path: (place(at), made) for path, at, made in fact.get("made", [])}
-        self.models[fact["id"]].made = {path: at for path, (at, _) in creation.items() if at is not None}
+        known.made = {path: at for path, (at, _) in creation.items() if at is not None}
         for path, kind, _, at, hidden in fact.get("plain", []):
             for number in hidden:
-                known = self._parameter(number)
-                known.name, known.made_at = f"{path} ({kind})", place(at)
+                parameter = self._parameter(number)
+                parameter.name, parameter.made_at = f"{path} ({kind})", place(at)
         for number in numbers:
             parameter = self.parameters[number]
             at, made = creation.get(parameter.name.rpartition(".")[0], (None, 0.0))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,7 @@ from trainsleuth.cli.output import console_on, stop, write_report_file
 
 if TYPE_CHECKING:
     from trainsleuth.case import Case
+    from trainsleuth.remedies.desk import Diagnosed
     from trainsleuth.rules.kinds import Finding
     from trainsleuth.trials.bench import Bench
     from trainsleuth.trials.knobs import Knob
@@ -73,7 +75,7 @@ def command(
             from trainsleuth.trials.isolate import isolate as part_by_part
 
             return part_by_part(bench, wanted[0])
-        return settle.suspect(bench, wanted[0], knobs) if knobs else settle.settle(bench, wanted)
+        return settle.suspect(bench, wanted[0], knobs) if knobs else settle.settle(bench, wanted, rewritten)
 
     try:
         stopped = follow_to_the_end(opened, report, events(bench_for(opened, budget, windows, unsafe)))
@@ -112,12 +114,20 @@ def _knobs(suspects: tuple[str, ...], own_knobs: tuple[str, ...]) -> list[Knob]:
 
 
 def can_be_tried(finding: Finding) -> bool:
-    """Whether there is a knob for it: one that removes its mechanism, or for a symptom one that may ease it."""
+    """Whether there is a knob for it, one that removes its mechanism or for a symptom one that may ease it; or lines to rewrite."""
     from trainsleuth.rules.catalogue import rule_named
     from trainsleuth.trials.knobs import easing, knobs_for
 
     rule = rule_named(finding.rule)
-    return bool(knobs_for(finding.rule)) or (rule is not None and rule.kind == "symptom" and bool(easing([finding.rule])))
+    eased = rule is not None and rule.kind == "symptom" and bool(easing([finding.rule]))
+    return bool(knobs_for(finding.rule)) or eased or bool(rewritten(finding))
+
+
+def rewritten(finding: Diagnosed) -> Mapping[Path, bytes]:
+    """The files of the best patch for a finding, if it is a matter of its lines alone."""
+    from trainsleuth.remedies.propose import candidates
+
+    return next((patch.files for patch in candidates(finding) if patch.files and not patch.environment), {})
 
 
 def follow_to_the_end(case: Case, report: dict[str, Any], events: Iterable[Any]) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from trainsleuth.case.run_chart import SUPERVISOR, RunChart
 from trainsleuth.case.standstill import Standstill, to_fact, users_line
 from trainsleuth.report.json_report import as_json
 from trainsleuth.rules.arbiter import diagnose
-from trainsleuth.supervise.life import judge
+from trainsleuth.supervise.life import Judgement, judge
 from trainsleuth.supervise.processes import PROC, below, environment_of, look
 from trainsleuth.supervise.standstill import can_look, see
 
@@ -32,7 +34,7 @@ def attach(pid: int, folder: Path | None) -> tuple[Case, dict[str, Any], list[st
     def pids() -> list[int]:
         return below([pid], but=[os.getpid()])
 
-    found = judge(pids, beats)
+    found = _judge_twice(pids, beats)
     still = see(pids(), beats, 0.0, found.spinning, attached=True)
     if not any(process.threads for process in still.processes):
         raise AttachError(f"the stacks of process {pid} cannot be read: {_why(still)}.")
@@ -58,7 +60,17 @@ def attach(pid: int, folder: Path | None) -> tuple[Case, dict[str, Any], list[st
     report["verdict"] = "sick" if report["findings"] else "unsure"
     report["why_unsure"] = "" if report["findings"] else f"process {pid} is alive: {found.why}"
     write_json(case.folder / "report.json", report)
-    return case, report, _alive(still, found.life, found.why)
+    return case, report, _alive(still, found) if found.life != "none" else _doubt(found)
+
+
+def _judge_twice(pids: Callable[[], list[int]], beats: Path | None) -> Judgement:
+    """A weak sign of life that shows again and changes nothing is none; what it was is kept, to be said."""
+    found = judge(pids, beats)
+    if found.life == "weak":
+        found = judge(pids, beats)
+        if found.life == "weak":
+            return replace(found, life="none")
+    return found
 
 
 def _must_be_ours(pid: int) -> None:
@@ -82,11 +94,13 @@ def _write(case: Case, kind: str, still: Standstill) -> None:
     (case.facts / f"{SUPERVISOR}.jsonl").write_text(line + "\n", encoding="utf-8")
 
 
-def _alive(still: Standstill, life: str, why: str) -> list[str]:
+def _doubt(found: Judgement) -> list[str]:
+    return [f"It may be slow rather than stuck: {found.why}, at the same line each time. Attach again later to be sure."] if found.why else []
+
+
+def _alive(still: Standstill, found: Judgement) -> list[str]:
     """Of a process that is not stuck: what it is doing."""
-    if life == "none":
-        return []
-    lines = [f"It is alive: {why}."]
+    lines = [f"It is alive: {found.why}."]
     for process in still.python():
         for thread in process.threads:
             at = users_line(thread)

@@ -24,7 +24,7 @@ from trainsleuth.supervise.stacks import is_fetching, sample_of, take
 FLOOR = 10.0
 MOST = 1800.0
 WEAK = 6.0  # weak signs of life are believed for so many times the patience that was learnt
-WEAK_SECONDS = 9.0  # and for so long beyond one that the user has set
+WEAK_SECONDS = 7.0  # and for so long beyond one that the user has set
 ASLEEP = 5.0  # seconds between two looks that mean that we, or the machine, did not run
 MOST_STACKS = 24
 VARIABLES = ("OMP_", "MKL_", "KMP_", "GOMP_", "NCCL_", "GLOO_", "TORCH_", "TF_", "CUDA_VISIBLE_DEVICES", "LD_PRELOAD")
@@ -101,9 +101,9 @@ class StandstillWatch:
         return changed
 
     def _look_closely(self) -> News | None:
-        quiet = time.monotonic() - self._changed
         found = judge(self.pids, self._beats, self._stop.wait)
         self._looked = time.monotonic()
+        quiet = self._looked - self._changed
         if self._stop.is_set() or (self._progressed() and self._note_progress()):
             return None
         if found.life == "strong" or (found.life == "weak" and quiet < self._weak_until):

@@ -59,7 +59,7 @@ class Knob:
             return {"at": [[place.file, place.line] for place in where[:1]], "half": True}
         if self.name == "operation-guarded":
             return {"at": [[place.file, place.line] for place in where[:1]]}
-        if self.name in ("graph-kept", "same-shape-loss"):
+        if self.name in ("graph-kept", "same-shape-loss", "backward-by-autograd"):
             return {"at": [[place.file, place.line] for place in where]}
         return dict(self.given)
 
@@ -117,7 +117,10 @@ _ALL = (
     Knob("operation-in-32-bits", "in 32 bits", "the operation that overflowed is computed in 32 bits",
          "the first number that is not finite", ("nan/half-overflow",), actuator="operation-guarded"),
     Knob("saved-tensors-copied", "copies saved", "autograd keeps a copy of each tensor that it saves for backward",
-         "tensors that are changed before backward uses them", ("autograd/modified-in-place", "autograd/step-between-backwards")),
+         "tensors that are changed before backward uses them",
+         ("autograd/modified-in-place", "autograd/step-between-backwards", "autograd/silently-modified")),
+    Knob("backward-by-autograd", "derived", "autograd derives the backward of the named Functions from their forward",
+         "a backward that was written by hand", ("autograd/custom-backward-wrong",)),
     Knob("leaky", "leaky", "a rectifier lets a tenth of what is negative through",
          "units that are zero for every sample", ("stall/dead-units",)),
     Knob("relu-inside", "ReLU inside", "hidden layers use ReLU, and start from weights that suit it",

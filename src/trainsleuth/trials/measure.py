@@ -217,6 +217,20 @@ def loader_workers(run: RunChart, chart: ProcessChart) -> float:
     return float(max((loader.about.get("workers") or 0 for loader in loaders), default=0))
 
 
+def changed_unseen(run: RunChart, chart: ProcessChart) -> float:
+    """Tensors that were changed between forward and backward, unseen by autograd; none reach it where it keeps copies."""
+    return 0.0 if _turned(chart, "saved-tensors-copied") else float(len(chart.silent_changes))
+
+
+def own_backwards(run: RunChart, chart: ProcessChart) -> float:
+    """Backwards that the program has written itself; not those that autograd derives in their place."""
+    return float(max(0, len(chart.functions) - _turned(chart, "backward-by-autograd")))
+
+
+def _turned(chart: ProcessChart, knob: str) -> int:
+    return sum(1 for fact in chart.knobs if fact["k"] == "knob_acted" and fact["knob"] == knob)
+
+
 def _share(parameters: Sequence[Parameter], which: Callable[[Parameter], bool]) -> float:
     total = sum(parameter.count for parameter in parameters)
     return sum(parameter.count for parameter in parameters if which(parameter)) / total if total else 0.0
@@ -231,6 +245,8 @@ MECHANISMS: dict[str, Callable[[RunChart, ProcessChart], float]] = {
     "hang/openmp-after-fork": forks_with_threads,
     "hang/fork-with-live-threads": forks_with_threads,
     "hang/dataloader-worker": loader_workers,
+    "autograd/silently-modified": changed_unseen,
+    "autograd/custom-backward-wrong": own_backwards,
 }
 WORDS = {
     "stall/params-not-in-optimizer": "{:.0f} weights without an owner",
@@ -241,6 +257,8 @@ WORDS = {
     "hang/openmp-after-fork": "{:.0f} forks with threads",
     "hang/fork-with-live-threads": "{:.0f} forks with threads",
     "hang/dataloader-worker": "{:.0f} loader workers",
+    "autograd/silently-modified": "{:.0f} unseen changes",
+    "autograd/custom-backward-wrong": "{:.0f} own backwards",
 }
 
 
@@ -276,7 +294,7 @@ def mechanism_gone(rule: str, control: float, other: float) -> bool:
     """Whether the suspected mechanism is absent in the other trial, or clearly weaker."""
     if rule == "stall/params-frozen":
         return other > control + 0.02
-    return other < 0.5 * control
+    return other < (control if rule == "autograd/custom-backward-wrong" else 0.5 * control)
 
 
 def removed(rule: str, control: Outcome, other: Outcome) -> bool:

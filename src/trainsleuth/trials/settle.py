@@ -6,7 +6,7 @@ stored when it ends.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +16,7 @@ from trainsleuth.trials.bench import Begun, Bench, Done, OutOfTime, require_sand
 from trainsleuth.trials.knobs import Knob, Pointed, easing, knobs_for
 from trainsleuth.trials.smallest import leave_out
 from trainsleuth.trials.trial import Known, Role, Setting, Trial
-from trainsleuth.trials.verdict import Symptom, Verdict, judge, judge_suspicion
+from trainsleuth.trials.verdict import PROVED_BY_ANY_CHANGE, Symptom, Verdict, judge, judge_suspicion
 
 SEEDS = (1000, 2000, 3000, 4000)
 HANGS = ("hang/", "ranks/")
@@ -32,6 +32,8 @@ class Suspected(Protocol):
     def rule(self) -> str: ...
     @property
     def where(self) -> Sequence[Pointed]: ...
+    @property
+    def evidence(self) -> Sequence[str]: ...
     @property
     def symptoms(self) -> Sequence[str]: ...
     @property
@@ -66,15 +68,19 @@ class Note:
 
 
 Event = Begun | Done | Settled | Unsettled | Note
+Rewrites = Callable[[Suspected], Mapping[Path, bytes]]  # the user's files without the cause, where that can be written; else none
 
 
-def settle(bench: Bench, findings: Sequence[Suspected]) -> Iterator[Event]:
-    """Try the causes of these findings, one after the other, until all are settled or the time is over."""
+def settle(bench: Bench, findings: Sequence[Suspected], rewrites: Rewrites) -> Iterator[Event]:
+    """Try the causes of these findings, one after the other, until all are settled or the time is over.
+
+    Where no knob removes a cause from inside, the program is run with the guilty lines rewritten.
+    """
     require_sandbox(bench.unsafe)
     verdicts: dict[str, Verdict] = {}
     for index, finding in enumerate(findings):
         try:
-            for event in _settle_one(bench, finding, share=len(findings) - index):
+            for event in _settle_one(bench, finding, rewrites, share=len(findings) - index):
                 if isinstance(event, Settled) and event.verdict.rule == finding.rule:
                     verdicts[finding.id] = event.verdict
                 yield event
@@ -98,13 +104,14 @@ def symptom_of(finding: Suspected) -> Symptom:
 
 @dataclass
 class Experiment:
-    """One knob, or several, against one finding: control, knob, placebo, and as many repeats as chance makes necessary."""
+    """One knob, or several, or rewritten lines, against one finding: control, knob, placebo, and the repeats that chance makes necessary."""
 
     bench: Bench
     finding: Suspected
     settings: tuple[Setting, ...]
     label: str
     share: int = 1
+    files: Mapping[Path, bytes] = field(default_factory=dict)  # rewritten where the knob is turned
     removes: tuple[str, ...] = ()  # the mechanisms that the knob is made for
     got: dict[str, Known] = field(default_factory=dict)
 
@@ -112,18 +119,21 @@ class Experiment:
         self.symptom = symptom_of(self.finding)
         self._files = [Path(place.file) for place in self.finding.where]
 
-    def _trial(self, settings: Sequence[Setting], seed: int | None) -> Trial:
-        placebo = [] if seed is None else [Setting("seed", {"offset": seed})]
-        role: Role = "knob" if settings else "placebo" if placebo else "control"
+    def _trial(self, turned: bool, seed: int | None) -> Trial:
+        repeated = self.finding.rule in PROVED_BY_ANY_CHANGE
+        placebo = [] if seed is None else [Setting("nothing", {}) if repeated else Setting("seed", {"offset": seed})]
+        role: Role = "knob" if turned else "placebo" if placebo else "control"
         again = f" {SEEDS.index(seed) + 2}" if seed is not None else ""
-        label = f"{self.label}{again}" if settings else "other seed" if placebo else "control"
-        return self.bench.trial(role, label, [*settings, *placebo], watched=self._files, standing=self.symptom == "hang")
+        label = f"{self.label}{again}" if turned else ("repeated" if repeated else "other seed") if placebo else "control"
+        settings, files = (self.settings, self.files) if turned else ((), {})
+        standing = self.symptom == "hang"
+        return self.bench.trial(role, label, [*settings, *placebo], files=files, watched=self._files, standing=standing)
 
     def control(self, seed: int | None = None) -> Trial:
-        return self._trial((), seed)
+        return self._trial(False, seed)
 
     def turned(self, seed: int | None = None) -> Trial:
-        return self._trial(self.settings, seed)
+        return self._trial(True, seed)
 
     def run(self, wanted: Sequence[Trial]) -> Iterator[Event]:
         for event in self.bench.run(wanted, self.share):
@@ -154,7 +164,7 @@ class Experiment:
         control, turned = self.known(self.control()), self.known(self.turned())
         if name or rule is None:
             return judge_suspicion(name, rule, control, turned, placebos, repeats, self.symptom, once, self.removes, self.finding.symptoms)
-        return judge(rule, control, turned, placebos, repeats, self.symptom, self.finding.severity == "note")
+        return judge(rule, control, turned, placebos, repeats, self.symptom, self.finding.severity == "note", bool(self.files))
 
 
 def _decide(experiment: Experiment, rule: str | None, name: str = "", once: bool = False) -> Iterator[Event | Verdict]:
@@ -173,20 +183,25 @@ def _decide(experiment: Experiment, rule: str | None, name: str = "", once: bool
     yield verdict
 
 
-def _settle_one(bench: Bench, finding: Suspected, share: int) -> Iterator[Event]:
+def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int) -> Iterator[Event]:
     rule = rule_named(finding.rule)
     knobs = knobs_for(finding.rule)
     others = [knob for knob in easing([finding.rule, *finding.symptoms]) if knob not in knobs]
-    if not knobs and (rule is None or rule.kind == "cause" or not others):
-        yield Unsettled(finding.id, finding.rule, "no knob changes what this rule suspects, so watching is all there is")
+    rewritten = rewrites(finding) if not knobs else {}
+    if not knobs and not rewritten and (rule is None or rule.kind == "cause" or not others):
+        why = "no knob changes what this rule suspects, and its lines cannot be rewritten safely, so watching is all there is"
+        yield Unsettled(finding.id, finding.rule, why)
         return
     late = bench.reach(finding.step if symptom_of(finding) != "hang" else None)
     if late:
         yield Note(f"{finding.id}: {late}")
     best: Verdict | None = None
-    for knob in knobs:
+    experiments = [Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share) for knob in knobs]
+    if rewritten:
+        experiments = [Experiment(bench, finding, (), "lines rewritten", share, rewritten)]
+    for experiment in experiments:
         verdict = None
-        for event in _decide(Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share), finding.rule):
+        for event in _decide(experiment, finding.rule):
             if isinstance(event, Verdict):
                 verdict = event
             else:
@@ -213,7 +228,7 @@ def _try_others(bench: Bench, finding: Suspected, knobs: Sequence[Knob], share: 
 def _one_suspicion(bench: Bench, finding: Suspected, knob: Knob, share: int = 1, once: bool = False) -> Iterator[Event]:
     rule = rule_named(finding.rule)
     cause = finding.rule if rule is not None and rule.kind == "cause" else None
-    experiment = Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share, knob.settles)
+    experiment = Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share, removes=knob.settles)
     for event in _decide(experiment, cause, f"knob/{knob.name}", once):
         if isinstance(event, Verdict):
             yield Settled(finding.id, event, knob.changes)

@@ -17,6 +17,7 @@ from trainsleuth.trials.trial import Known, Learning, Outcome
 Status = Literal["confirmed", "refuted", "workaround", "inconclusive", "not applicable"]
 Symptom = Literal["loss", "nan", "hang", "crash"]
 PROVED_BY_NO_CHANGE = ("stall/input-ignored",)
+PROVED_BY_ANY_CHANGE = ("autograd/silently-modified", "autograd/custom-backward-wrong")  # wrong gradients; what they cost is another matter
 NO_CHANGE = 0.03  # of the noise from step to step
 LEAST_GAIN = 0.05  # of the control's loss at its end
 BROKEN: dict[str, tuple[str, str]] = {  # in a run that has it, in one that has not
@@ -63,13 +64,17 @@ Judged = tuple[Status, str, bool]
 
 
 def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], repeats: Sequence[Known] = (),
-          symptom: Symptom = "loss", note: bool = False) -> Verdict:  # fmt: skip
-    """The verdict on the cause that `rule` suspects and `turned` removes; a note is no sickness unless the control does not learn."""
+          symptom: Symptom = "loss", note: bool = False, rewritten: bool = False) -> Verdict:  # fmt: skip
+    """The verdict on the cause that `rule` suspects and `turned` removes; a note is no sickness unless the control does not learn.
+
+    `rewritten`: the guilty lines themselves were changed and nothing else. A rule that reads the stacks of a standstill cannot see
+    its mechanism in a run that goes on; there the change itself says that it is gone.
+    """
     runs = Runs(control.outcome, turned.outcome, tuple(p.outcome for p in placebos), tuple(r.outcome for r in repeats))
     if note and symptom == "loss" and control.outcome.kind == "healthy":
         why = "the control learns, and the finding is only a note: there is no symptom to explain"
         return Verdict(rule, "inconclusive", why, (control, turned, *placebos, *repeats))
-    status, why, more = _unfit(runs, symptom) or _judge(rule, runs, symptom_of(symptom, runs.control))
+    status, why, more = _unfit(runs, symptom) or _judge(rule, runs, symptom_of(symptom, runs.control), rewritten)
     return Verdict(rule, status, why, (control, turned, *placebos, *repeats), more)
 
 
@@ -133,14 +138,17 @@ def _same_end(control: Outcome, turned: Outcome) -> bool:
     return control.kind == turned.kind and control.crash_kind == turned.crash_kind
 
 
-def _judge(rule: str, runs: Runs, symptom: Symptom) -> Judged:
+def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> Judged:
     if has(rule, runs.control) is not True:
         return "inconclusive", "the control did not show the suspected mechanism again", False
     if rule in PROVED_BY_NO_CHANGE:
         return _changes_nothing(runs)
-    gone = removed(rule, runs.control, runs.turned)
+    unseen = rewritten and symptom == "hang" and has(rule, runs.turned) is None
+    gone = unseen or removed(rule, runs.control, runs.turned)
     if any(_strayed(rule, runs.control, placebo) for placebo in runs.placebos if placebo.kind != "not applicable"):
         return "inconclusive", "another seed alone already removes the mechanism", False
+    if rule in PROVED_BY_ANY_CHANGE and gone:
+        return _changes_the_numbers(runs)
     flipped, sure, words = _flips(runs, symptom)
     if not gone:
         if flipped:
@@ -173,6 +181,23 @@ def _changes_nothing(runs: Runs) -> Judged:
     if far <= max(NO_CHANGE * noise, 1e-6 * size):
         return "confirmed", f"exchanging it changes the loss by {far:.2g} a step, which has a noise of {noise:.2g}", False
     return "refuted", f"exchanging it changes the loss by {far:.2g} a step, which has a noise of {noise:.2g}: it does matter", False
+
+
+def _changes_the_numbers(runs: Runs) -> Judged:
+    """For gradients that are wrong: without the mechanism the losses differ, while a run that is only repeated gives the same."""
+    own = {to: mean for to, mean in runs.control.curve}
+    apart = [(to, mean) for to, mean in runs.turned.curve if to in own and mean != own[to]]
+    shared = sum(1 for to, _ in runs.turned.curve if to in own)
+    if not runs.placebos or any(placebo.curve[:shared] != runs.control.curve[:shared] for placebo in runs.placebos):
+        return "inconclusive", "the program does not repeat its own numbers, so a change of them shows nothing", False
+    if not apart:
+        return "refuted", f"all {shared} losses are the same to the last digit, with the mechanism and without: it does no harm here", False
+    before, after = compared(runs.control, runs.turned)
+    end = "" if before is None or after is None else f" ({before.last:.4g} as it is, {after.last:.4g} without it at the end)"
+    return "confirmed", (
+        f"without the mechanism {len(apart)} of {shared} losses are others{end}, from backward {apart[0][0]} on; a run that is only "
+        "repeated gives the same numbers to the last digit"
+    ), False  # fmt: skip
 
 
 def _suspected(rule: str | None, runs: Runs, symptom: Symptom, once: bool = False) -> Judged:

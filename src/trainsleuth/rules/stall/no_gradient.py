@@ -12,7 +12,8 @@ How to cure it
     Remove the cut. If it is meant, set `requires_grad=False` and leave the layers out of the optimizer.
 When it is wrong
     Heads that are not called in training, stop-gradient branches whose layers get a gradient elsewhere, and weights that were
-    loaded and run under `no_grad` on purpose: the first two are silent, the last is a note.
+    loaded and run under `no_grad` on purpose: the first two are silent, the last is a note. So is a small part of a model whose
+    output nobody uses, unless the loss stands still.
 """
 
 from typing import Any
@@ -20,9 +21,11 @@ from typing import Any
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.entries import Place, place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import count, elements, names
 
 ModulePath = tuple[str | None, str]  # the model that was called, and the path of the module in it
+MINOR = 0.3  # share of the trainable numbers: models often compute a little more than a loss uses (a last update, a pooled output)
 NO_GRAPH = "does not require grad and does not have a grad_fn"
 WORDS = {
     "detach": "`.detach()` cuts the graph here", "detach_": "`.detach_()` cuts the graph here",
@@ -65,11 +68,14 @@ def rule(chart: ProcessChart) -> Verdict:
     cut = [p for p in silent if (p.model, p.name.rpartition(".")[0]) in ran]
     if not cut:
         return None
-    loaded = all(p.loaded for p in cut)
+    meant = all(p.loaded for p in cut)
     at, words = _where_cut(chart, {(p.model, p.name.rpartition(".")[0]) for p in cut})
     modules = list(dict.fromkeys((p.model, p.name.rpartition(".")[0]) for p in cut))
     shown = [path or chart.models[model or ""].kind for model, path in modules]
     called_at = place(ran[modules[0]][4])
+    if at is None and elements(cut) < MINOR * elements([p for p in chart.called_parameters() if p.trainable]):
+        now = standing(chart)
+        meant = meant or isinstance(now, str) or not now.stuck
     return Seen(
         title=f"{count(cut, 'parameter')} of layers that run in training never get a gradient"
         + ("" if at else ": their output is not used"),
@@ -78,7 +84,7 @@ def rule(chart: ProcessChart) -> Verdict:
             f"{names(cut)}: no gradient in {cut[0].looks} of {cut[0].looks} windows looked at, {elements(cut):,} numbers",
             f"the graph of the loss does not contain the output of {', '.join(shown[:3])}",
         ],
-        severity="note" if loaded else "critical",
+        severity="note" if meant else "critical",
         step=3,
         statement="the graph is cut between these layers and the loss"
         if at
@@ -148,8 +154,9 @@ def _where_cut(chart: ProcessChart, paths: set[ModulePath]) -> tuple[Place | Non
             if entered:
                 return place(entered[-1][1]), WORDS["no_grad"]
         last = max(family)
-        exact = [cut for cut in fact["cuts"] if cut[3] in family and cut[1]]
-        later = [cut for cut in fact["cuts"] if cut[2] > last and cut[1] and cut[0] != "no_grad"]
+        cuts = [cut for cut in fact["cuts"] if cut[1] and not any(cut[5:])]  # what is part of the loss's graph was only looked at (`loss.item()`)
+        exact = [cut for cut in cuts if cut[3] in family]
+        later = [cut for cut in cuts if cut[2] > last and cut[0] != "no_grad"]
         for cut in (*exact[-1:], *later[:1]):
             return place(cut[1]), WORDS.get(cut[0], "the graph is cut here")
     return None, ""

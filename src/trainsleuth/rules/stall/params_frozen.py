@@ -31,7 +31,7 @@ def rule(chart: ProcessChart) -> Verdict:
     if not frozen or elements(frozen) < 0.5 * elements(called):
         return None
     now = standing(chart)
-    random = [p for p in frozen if not p.loaded]
+    random = [p for p in frozen if not p.loaded and not p.moved]
     stuck = not isinstance(now, str) and now.stuck
     never_loaded = not chart.weights_files and elements(random) >= 0.5 * elements(called)
     if not stuck and not (never_loaded and chart.windows >= 3):

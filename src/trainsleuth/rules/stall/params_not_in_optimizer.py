@@ -44,7 +44,8 @@ def rule(chart: ProcessChart) -> Verdict:
     random = [p for p in orphans if not p.loaded]
     replaced = any(fact["assign"] and fact["t"] > first.made for fact in chart.weights_loaded)
     sure = bool(ghosts or late or replaced or (random and not chart.weights_files))
-    where = [Spot(o.at, "it was built from other parameters") for o in steppers if o.at][:2]
+    latest = sorted(steppers, key=lambda optimizer: -optimizer.made)
+    where = [Spot(o.at, "it was built from other parameters") for o in latest if o.at][:2]
     for at in sorted({p.made_at for p in late if p.made_at})[:2]:
         where.append(Spot(at, "made after the optimizer"))
     for fact in chart.weights_loaded:

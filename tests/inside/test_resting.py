@@ -1,0 +1,47 @@
+"""At rest the probes get out of the way of quick loops; what they count and read stays right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from watching import Watched
+
+QUICK = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    torchs_own = []
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    for step in range(6000):
+        inputs = torch.randn(8, 4)
+        loss = (model(inputs) - inputs.sum(1, keepdim=True)).pow(2).mean()
+        optimizer.zero_grad()
+        for _ in range({backwards}):
+            loss.backward(retain_graph=True)
+        torchs_own.append(torch.autograd.backward.__code__.co_filename.endswith("autograd/__init__.py"))
+        optimizer.step()
+    print("left alone", any(torchs_own), "throughout", all(torchs_own[4000:]), "at first", any(torchs_own[:16]))
+    later = torch.optim.Adam(model.parameters())
+"""
+
+
+def test_backwards_are_counted_although_most_of_them_are_not_seen(run_source: Callable[..., Watched]) -> None:
+    seen = run_source(QUICK.format(backwards=1))
+    assert "left alone True throughout False at first False" in seen.output, seen.why()
+    assert counts(seen) == [(0, 0), (6000, 6000)], seen.why()
+
+
+def test_where_a_window_has_several_backwards_each_is_counted(run_source: Callable[..., Watched]) -> None:
+    seen = run_source(QUICK.format(backwards=2))
+    assert "left alone False" in seen.output, seen.why()
+    assert counts(seen) == [(0, 0), (6000, 12000)], seen.why()
+
+
+def counts(seen: Watched) -> list[tuple[int, int]]:
+    """Windows and backwards at the moment each optimizer was made."""
+    lines = [line for file in sorted((seen.folder / "facts").glob("*.jsonl")) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [(fact["windows"], fact["backwards"]) for fact in map(json.loads, lines) if fact["k"] == "optimizer"]
