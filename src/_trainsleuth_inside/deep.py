@@ -46,6 +46,7 @@ class DeepWindow:
         self._calls: List[Call] = []
         self._stack: List[int] = []
         self._cuts: List[List[Any]] = []
+        self._of_one: List[List[Any]] = []  # softmaxes over a single element
         self._patched: List[Tuple[Any, str, Any]] = []
         self._root: Any = None
         self._cost = 0.0
@@ -136,6 +137,26 @@ class DeepWindow:
             return enter(this)
 
         self._shadow(self._torch.no_grad, "__enter__", __enter__)
+        for owner, name in ((tensor, "softmax"), (tensor, "log_softmax"), (self._torch, "softmax"), (self._torch, "log_softmax")):
+            original = getattr(owner, name)
+            self._shadow(owner, name, stands_for(original)(self._noting_axis(original)))
+
+    def _noting_axis(self, original: Any) -> Any:
+        note = self._probe.guard(self._note_axis)
+
+        def noted(this: Any, *args: Any, **kwargs: Any) -> Any:
+            note(this, args[0] if args else kwargs.get("dim"))
+            return original(this, *args, **kwargs)
+
+        return noted
+
+    def _note_axis(self, tensor: Any, dim: Any) -> None:
+        """A softmax over an axis of one element gives 1 whatever it is given, and passes no gradient on."""
+        if not isinstance(dim, int) or len(self._of_one) >= MOST_CUTS:
+            return
+        with self._plainly():
+            if tensor.dim() and tensor.requires_grad and tensor.shape[dim] == 1 and tensor.numel() > 1:
+                self._of_one.append([places.of_frame(sys._getframe(3)), list(tensor.shape), dim])
 
     def _noting(self, name: str, original: Any) -> Any:
         note = self._probe.guard(self._note_cut)
@@ -197,7 +218,8 @@ class DeepWindow:
             made_by = {call.node: row[2] or row[3] for call, row in zip(self._calls, rows) if call.node is not None}
             watch.precision.graph_is_known(seen, made_by)
         cuts = [[*cut[:5], cut[5] is not None and cut[5] in nodes] for cut in self._cuts]
-        self._calls, self._cuts, self._stack = [], [], []
+        of_one = self._of_one
+        self._forget()
         reached = [watch.parameters.number(leaf) for leaf in leaves]
         window = watch.windows
 
@@ -206,8 +228,9 @@ class DeepWindow:
                 row.extend(values[8 * index : 8 * index + 8])
                 row.append(models[index])
             watch.facts.write(
-                "deep", window=window, at=at, calls=rows, cuts=cuts, chain=chain, reached=reached[:4000], nodes=len(nodes)
-            )
+                "deep", window=window, at=at, calls=rows, cuts=cuts, chain=chain, reached=reached[:4000], nodes=len(nodes),
+                softmax_of_one=of_one,
+            )  # fmt: skip
 
         from _trainsleuth_inside.movement import read_all
 
@@ -222,7 +245,10 @@ class DeepWindow:
     def drop(self) -> None:
         """The window ended without a backward that we saw."""
         self._restore()
-        self._calls, self._cuts, self._stack = [], [], []
+        self._forget()
+
+    def _forget(self) -> None:
+        self._calls, self._cuts, self._stack, self._of_one = [], [], [], []
 
     def _walk(self, root: Any) -> Tuple[List[Any], List[Any], List[List[Any]]]:
         seen: Dict[int, Any] = {}

@@ -1,14 +1,15 @@
-"""Knob `softmax-over-classes`: a softmax over the batch runs over the last axis instead.
+"""Knob `softmax-over-classes`: a softmax over the batch, or over an axis of one element, runs over another axis instead.
 
-Changes        `softmax` and `log_softmax` of a table of samples and classes that name axis 0, in the user's own lines
+Changes        `softmax` and `log_softmax` of a table of samples and classes that name axis 0: they run over the last axis. Those over an
+               axis of one element run over the only other axis, beside the batch, that is longer
 Mechanism      over which axis the probabilities sum to one
-Not applicable when no softmax runs over axis 0 of such a table
+Not applicable when no softmax runs over axis 0 of such a table or over one element, or more than one axis could be meant
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 from _trainsleuth_inside.knobs.acting import says
 
@@ -21,12 +22,13 @@ def turn(watch: Any, at: Sequence[Any] = ()) -> None:
         @functools.wraps(original)
         def softmax(input: Any, *args: Any, **kwargs: Any) -> Any:
             axis = kwargs.get("dim", args[0] if args else None)
-            if axis in (0, -2) and input.dim() == 2:
+            meant = _meant(input, axis)
+            if meant is not None:
                 acted()
                 if "dim" in kwargs:
-                    kwargs["dim"] = -1
+                    kwargs["dim"] = meant
                 else:
-                    args = (-1, *args[1:])
+                    args = (meant, *args[1:])
             return original(input, *args, **kwargs)
 
         return softmax
@@ -34,3 +36,12 @@ def turn(watch: Any, at: Sequence[Any] = ()) -> None:
     for owner in (torch, torch.nn.functional, torch.Tensor):
         for name in ("softmax", "log_softmax"):
             setattr(owner, name, turned(getattr(owner, name)))
+
+
+def _meant(input: Any, axis: Any) -> Optional[int]:
+    if axis in (0, -2) and input.dim() == 2 and input.shape[0] > 1:
+        return -1
+    if isinstance(axis, int) and input.dim() and input.shape[axis] == 1:
+        longer = [other for other in range(1, input.dim()) if input.shape[other] > 1]
+        return longer[0] if len(longer) == 1 else None
+    return None

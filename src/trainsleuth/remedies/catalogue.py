@@ -100,6 +100,14 @@ def _gradients_discarded(desk: Desk, finding: Diagnosed) -> str:
     return gradients_discarded.rewrite(desk.source(file), lines, stepping_in, step.line if step is not None else None)
 
 
+def _softmax_of_one(desk: Desk, finding: Diagnosed) -> str:
+    for place in finding.where:
+        shape = re.search(r"of shape \(([\d, ]+)\) has one element", place.note)
+        if shape:
+            return softmax.longer_axis(desk.source(place.file), place.line, [int(size) for size in shape.group(1).split(",")])
+    raise NotPossible("the softmax does not run over one element")
+
+
 def _wake(desk: Desk, finding: Diagnosed) -> str:
     return at_the_first(eval_in_training.wake_before_forward, code=r"^(?!.*(\.eval\(\)|\.train\(False\)))")(desk, finding)  # type: ignore[return-value]
 
@@ -154,7 +162,7 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "stall/wrong-softmax-axis": Remedy(
         "Let the softmax run over the classes: dim=-1, or dim=1 for images.",
-        (at_the_first(softmax.class_axis), in_the_files(softmax.only_softmax)),
+        (_softmax_of_one, at_the_first(softmax.class_axis), in_the_files(softmax.only_softmax)),
     ),
     "stall/unregistered-modules": Remedy(
         "Keep layers in nn.ModuleList or nn.ModuleDict and trainable tensors in nn.Parameter.", (registration.register,),

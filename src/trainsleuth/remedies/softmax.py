@@ -141,3 +141,16 @@ def _over_classes(source: Source, call: cst.Call) -> str:
         raise NotPossible(f"the softmax in line {source.first_line(call)} runs over axis 1 already")
     rewrite_as(source, given.value, "-1")
     return f"the softmax in line {source.first_line(call)} runs over the classes (dim=-1), not over the batch"
+
+
+def longer_axis(source: Source, line: int, shape: list[int]) -> str:
+    """A softmax over an axis of one element runs over the only other one that is longer."""
+    longer = [axis for axis in range(1, len(shape)) if shape[axis] > 1]
+    if len(longer) != 1:
+        raise NotPossible(f"of the shape {tuple(shape)} more than one axis, or none, could be meant")
+    for call in calls_at(source, line, *ACTIVATIONS):
+        given = _axis_argument(call)
+        if given is not None:
+            rewrite_as(source, given.value, str(longer[0]))
+            return f"the softmax in line {source.first_line(call)} runs over axis {longer[0]}, which has {shape[longer[0]]} elements, not one"
+    raise NotPossible(f"{source.path.name}:{line} applies no softmax with an axis written out")

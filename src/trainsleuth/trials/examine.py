@@ -64,10 +64,10 @@ def wanted(run: RunChart) -> Examination | None:
             first = int(process.silent_changes[0].get("window") or 0)
             return _planned("mutations", process, first, first + 2)
         crash = process.crash
-        if stopped_by_itself(process):
-            return _planned("bad-number", process, process.windows - 1, process.windows + 1)
         if error_of(crash) in ("modified-in-place", "graph-freed"):
             return _planned("mutations", process, process.windows - 1, process.windows + 1)
+        if stopped_by_itself(process):
+            return _planned("bad-number", process, process.windows - 1, process.windows + 1)
         if process.functions and process.backwards:
             return _planned("functions", process, 1, 8)
     return None

@@ -1,22 +1,25 @@
-"""Softmax runs over the samples of the batch instead of the classes.
+"""Softmax runs over the wrong axis: over the samples of the batch instead of the classes, or over an axis of one element.
 
 What it detects
     What reaches NLL as log-probabilities is normalised over the batch: each class sums to one over the samples, the classes of a
-    sample do not.
+    sample do not. Or a softmax inside the model runs over an axis of length 1, as `dim=-1` does for scores of shape (B, T, 1).
 Why it matters
     Samples compete with each other for each class. The loss falls a little and means nothing; at inference, with one sample, every
-    class has probability 1.
+    class has probability 1. Over one element every weight is 1, and what computes the scores gets a gradient of exactly zero.
 How it is confirmed
-    By the values, in every look.
+    By the values, in every look; by the shape, in every deep window.
 How to cure it
-    `dim=-1` (or 1 for images): the axis of the classes.
+    `dim=-1` (or 1 for images): the axis of the classes. For scores of shape (B, T, 1), `dim=1`.
 When it is wrong
-    Contrastive losses normalise both ways on purpose, over square matrices of similarities; those are left alone.
+    Contrastive losses normalise both ways on purpose, over square matrices of similarities; those are left alone. Attention to a
+    single token has one element by right: unless the loss stands still, that is a note.
 """
 
 from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
-from trainsleuth.rules.wording import number
+from trainsleuth.rules.standing import standing
+from trainsleuth.rules.wording import count, names, number
 
 
 @cause_rule(
@@ -24,6 +27,32 @@ from trainsleuth.rules.wording import number
     masks=("stall/inputs-and-targets-misaligned",),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
+    return _over_the_batch(chart) or _over_one_element(chart)
+
+
+def _over_one_element(chart: ProcessChart) -> Verdict:
+    looks = [fact.get("softmax_of_one") or [] for fact in chart.deep]
+    starved = [p for p in chart.called_parameters() if p.trainable and p.looks >= 3 and p.zero_gradient == p.looks]
+    if len(looks) < 2 or not all(looks) or not starved:
+        return None
+    row, shape, dim = looks[0][0]
+    at = place(row)
+    now = standing(chart)
+    return Seen(
+        title=f"softmax runs over an axis of one element: every weight is 1, and {count(starved, 'parameter')} get no gradient",
+        where=[Spot(at, f"dim={dim} of shape ({', '.join(map(str, shape))}) has one element") if at else None],
+        evidence=[
+            f"in {len(looks)} of {len(looks)} looks; the softmax of one number is 1 whatever the number is",
+            f"{names(starved)}: gradient of exactly 0 in {starved[0].looks} of {starved[0].looks} windows looked at",
+        ],
+        severity="note" if isinstance(now, str) or not now.stuck else "critical",
+        step=3,
+        statement="the softmax has the wrong dim, so that what it weighs is never weighed",
+        advice=[f"Use the axis that is to be weighed, of ({', '.join(map(str, shape))}), as dim."],
+    )
+
+
+def _over_the_batch(chart: ProcessChart) -> Verdict:
     for calls in chart.loss_calls.values():
         if calls.function != "nll_loss" or len(calls.samples) < 2:
             continue
