@@ -1,12 +1,13 @@
-"""The learning rate is zero for the last part of the run.
+"""The learning rate is zero, or next to nothing, for the last part of the run.
 
 What it detects
     The learning rate fell below a millionth of its peak in the first 70 % of the steps and never rose again. A log must print it with
-    enough digits to say so.
+    enough digits to say so. Or it fell to a hundredth of its peak in the first tenth, never rose again, and the loss stands still at
+    the level of guessing.
 Why it matters
     All further steps are computed for nothing.
 How it is confirmed
-    By the learning rate of every window.
+    By the learning rate of every window. Whether a small rate is why a loss stands still, the trial `constant-learning-rate` settles.
 How to cure it
     Give the scheduler the number of steps it really gets: epochs times batches when it is stepped per batch.
 When it is wrong
@@ -14,12 +15,15 @@ When it is wrong
 """
 
 from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Optimizer
 from trainsleuth.case.record_chart import SourceRecord
 from trainsleuth.rules import records
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule, record_rule
+from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import number, percent
 
 NOTHING = 1e-6
+LITTLE, EARLY = 0.011, 0.1  # of the peak, of the run
 
 
 @cause_rule("schedule/decays-to-zero-early", explains=("stall/flat-loss",), settled_by=("constant-learning-rate",), structural=False,
@@ -31,27 +35,41 @@ def rule(chart: ProcessChart) -> Verdict:
     if not (chart.ended or chart.stopped):
         return Missing("the end of the run: the learning rate may rise again")
     points, peak = optimizer.rates.points, optimizer.rates.most
-    low_from = None
-    for point in reversed(points):
-        if point.most > NOTHING * peak:
-            break
-        low_from = point.to - point.n
-    if low_from is None or optimizer.windows - low_from < 30 or low_from > 0.7 * optimizer.windows:
-        return None
+    low_from = _low_from(optimizer, NOTHING)
+    zero = low_from is not None and optimizer.windows - low_from >= 30 and low_from <= 0.7 * optimizer.windows
+    if not zero:
+        low_from = _low_from(optimizer, LITTLE)
+        now = standing(chart)
+        if low_from is None or low_from > EARLY * optimizer.windows or isinstance(now, str) or not now.stuck:
+            return None
+    assert low_from is not None
+    left = f"{percent(1 - low_from / optimizer.windows)} of the steps"
     schedulers = [s for s in chart.schedulers.values() if s.optimizer == optimizer.id]
     return Seen(
-        title=f"the learning rate is {number(points[-1].most)} from step {low_from:,} of {optimizer.windows:,} on",
+        title=f"the learning rate is {number(points[-1].most)} from step {low_from:,} of {optimizer.windows:,} on"
+        + ("" if zero else ", and the loss stands still"),
         where=[*[Spot(s.at, "this schedule ends too early") for s in schedulers if s.at][:1], optimizer.at],
         evidence=[
-            f"peak {number(peak)}; {percent(1 - low_from / optimizer.windows)} of the steps change nothing",
+            f"peak {number(peak)}; {left} change nothing" if zero else f"peak {number(peak)}; {left} have a hundredth of it or less",
             *[f"{s.kind}: {', '.join(f'{k}={v}' for k, v in list(s.about['settings'].items())[:5])}" for s in schedulers[:1]],
         ],
         severity="warning",
         step=low_from,
         statement="the schedule is shorter than the run",
         advice=["Count the scheduler's length in the unit in which it is stepped: epochs x batches when stepped per batch."],
+        certain=zero,
         look_for="" if schedulers else "rate",
     )
+
+
+def _low_from(optimizer: Optimizer, share: float) -> int | None:
+    """The step from which on the learning rate stays below a share of its peak."""
+    found = None
+    for point in reversed(optimizer.rates.points):
+        if point.most > share * optimizer.rates.most:
+            break
+        found = point.to - point.n
+    return found
 
 
 @record_rule("schedule/decays-to-zero-early", "cause", explains=("stall/flat-loss",))
