@@ -121,3 +121,111 @@ def test_a_detach_in_place_is_named(run_source: Run) -> None:
     seen = run_source(CUT.format(decorator="# as it is", end=".detach_()"))
     assert seen.rules[:1] == ["stall/no-gradient"], seen.why()
     assert ".detach_()" in line_of(seen, "cuts the graph")
+
+
+def test_a_head_that_is_replaced_after_the_model_was_trained(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+        def train(optimizer, classes, steps):
+            for _ in range(steps):
+                x = torch.randn(32, 8)
+                loss = nn.functional.cross_entropy(net(x), x[:, :classes].argmax(1))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+        train(torch.optim.Adam(net.parameters(), lr=0.01), 3, 60)
+        net[0].requires_grad_(False)
+        later = torch.optim.Adam(net[2].parameters(), lr=0.01)
+        net[2] = nn.Linear(16, 5)
+        train(later, 5, 100)
+        """)
+    assert [finding["rule"] for finding in seen.loud] == ["stall/params-not-in-optimizer"], seen.why()
+    assert "later = torch.optim.Adam" in seen.loud[0]["where"][0]["code"]
+    assert "random" not in str(seen.findings), "what was trained before it was frozen is not random"
+
+
+def test_layers_whose_output_nobody_uses_are_a_note(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        class Layer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.message, self.shift = nn.Linear(9, 8), nn.Linear(8, 1)
+
+            def forward(self, h, at):
+                m = self.message(torch.cat([h, at], 1)).relu()
+                return h + m, at + self.shift(m)
+
+        layers, head = nn.ModuleList([Layer(), Layer()]), nn.Linear(8, 1)
+        optimizer = torch.optim.Adam([*layers.parameters(), *head.parameters()], lr=0.01)
+        for step in range(80):
+            h, at = torch.randn(32, 8), torch.randn(32, 1)
+            target = h.sum(1, keepdim=True) * at
+            for layer in layers:
+                h, at = layer(h, at)
+            loss = nn.functional.mse_loss(head(h), target)
+            if step % 3 == 0:
+                print(loss.item())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """)
+    assert seen.loud == [], seen.why()
+    assert [finding["title"] for finding in seen.findings] == [
+        "2 parameters of layers that run in training never get a gradient: their output is not used"
+    ], seen.why()
+
+
+def test_milestones_in_epochs_stepped_with_each_batch(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(10, 16), nn.ReLU(), nn.Linear(16, 4))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+        schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [3, 6, 9])
+        for _ in range(400):
+            x = torch.randn(64, 10)
+            loss = nn.functional.cross_entropy(net(x), (x[:, :4] * x[:, 4:8]).argmax(1))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+        """)
+    assert [finding["rule"] for finding in seen.loud] == ["schedule/decays-to-zero-early"], seen.why()
+    assert seen.loud[0]["severity"] == "warning"
+    assert "the loss stands still" in seen.loud[0]["title"]
+    assert seen.loud[0]["where"][0]["code"].startswith("schedule = ")
+
+
+def test_a_backward_that_torch_refuses_is_looked_into_although_a_nan_lies_about(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        net, other = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), nn.Linear(4, 4)
+        first, second = torch.optim.SGD(net.parameters(), lr=0.1), torch.optim.SGD(other.parameters(), lr=0.1)
+        unknown = float("nan")
+        for step in range(20):
+            out = net(other(torch.randn(16, 4)))
+            one, two = out.pow(2).mean(), (out - 1).pow(2).mean()
+            first.zero_grad()
+            one.backward(retain_graph=True)
+            first.step()
+            second.zero_grad()
+            if step > 10:
+                two.backward()
+            second.step()
+        """)
+    assert seen.rules[:1] == ["autograd/step-between-backwards"], seen.why()
+    assert seen.findings[0]["where"][0]["code"] == "first.step()"

@@ -211,6 +211,9 @@ SMALL: list[tuple[str, dict[str, Any], str, str]] = [
     ("softmax-dropped", {}, F + "z = torch.randn(64, 2, requires_grad=True)\n"
      "print(torch.allclose(F.cross_entropy(z.softmax(1), y), F.cross_entropy(z, y)))", "True"),
     ("softmax-over-classes", {}, F + "print(torch.allclose(F.softmax(x, dim=0).sum(1), torch.ones(64)))", "True"),
+    ("softmax-over-classes", {}, "print(torch.allclose(torch.ones(2, 4, 1).softmax(-1), torch.full((2, 4, 1), 0.25)))", "True"),
+    ("saved-tensors-copied", {}, "z = x[:1].clone().requires_grad_() * 1\nw = z.exp(); kept = w.detach().clone(); w.data.zero_()\n"
+     "g, = torch.autograd.grad(w.sum(), z); print(torch.equal(g, kept))", "True"),
     ("same-shape-loss", {}, F + "p = x[:, :1]; print(torch.allclose(F.mse_loss(p, x[:, 1]), F.mse_loss(p[:, 0], x[:, 1])))", "True"),
     ("labels-minus-1", {}, F + "z = torch.randn(64, 2); print(torch.allclose(F.cross_entropy(z, y + 1), F.nll_loss(z.log_softmax(1), y)))",
      "True"),
@@ -307,6 +310,40 @@ for step in range(80):
     loss = nn.functional.cross_entropy(model(x), y)
     opt.zero_grad(); loss.backward(); opt.step()
 """
+
+
+OWN = """
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return v * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3
+
+class Steps(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v):
+        return v.detach().round()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+z = torch.ones(2, requires_grad=True)
+(Twice.apply(z).sum() + Steps.apply(z).sum()).backward()
+print(z.grad.tolist())
+"""
+
+
+def test_autograd_derives_the_backward_of_the_named_function_only(tmp_path: Path, run: Run) -> None:
+    _, said, _ = run(tmp_path / "a", OWN, Setting("backward-by-autograd", {"at": at(tmp_path / "a", OWN, "return g * 3")}))
+    assert said.strip() == "[3.0, 3.0]"
+    other, said, _ = run(tmp_path / "b", OWN, Setting("backward-by-autograd", {"at": [["/elsewhere.py", 3]]}))
+    assert said.strip() == "[4.0, 4.0]"
+    assert not other.acted
 
 
 def test_one_batch_is_learnt_by_heart_where_noise_is_not(tmp_path: Path, run: Run) -> None:

@@ -265,6 +265,35 @@ def test_a_hang_is_seen_again_in_a_trial_and_the_users_own_knob_ends_it(tmp_path
     assert "goes on in 3 of 3 runs, where it stands still in 3 of 3" in cause["why"]
 
 
+LEAF = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(30):
+    loss = model(torch.randn(6, 4)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step > 4:
+        model.weight.clamp_(-1, 1)
+"""
+
+
+@needs_sandbox
+def test_where_no_knob_reaches_the_cause_its_lines_are_rewritten(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LEAF)
+    trainsleuth("run", "--case", "case", "--quiet", "--", sys.executable, "train.py", cwd=tmp_path)
+    done = trainsleuth("prove", "case", cwd=tmp_path)
+    report = json.loads((tmp_path / "case" / "report.json").read_text())
+    cause = report["findings"][0]["causes"][0]
+    assert (cause["rule"], cause["status"]) == ("autograd/leaf-modified", "confirmed"), done.stdout + done.stderr
+    assert (tmp_path / "train.py").read_text() == LEAF
+
+
 def test_the_list_of_knobs_and_the_page_of_one() -> None:
     listed = trainsleuth("knobs", cwd=Path.cwd())
     assert "optimizer-owns-all" in listed.stdout

@@ -260,3 +260,27 @@ def test_a_loss_that_ends_a_little_lower_and_is_flat_all_the_same_keeps_its_symp
                               symptoms=("stall/flat-loss",))  # fmt: skip
     assert verdict.status == "refuted"
     assert "flat loss is as before" in verdict.why
+
+
+WRONG = "autograd/custom-backward-wrong"
+
+
+@pytest.mark.parametrize(
+    ("turned", "repeated", "expected"),
+    [
+        (outcome(2.48, 1.9, 0, seed=5, rule=WRONG), outcome(2.48, 2.0, 1, rule=WRONG), "confirmed"),
+        (outcome(2.48, 2.0, 0, rule=WRONG), outcome(2.48, 2.0, 1, rule=WRONG), "refuted"),
+        (outcome(2.48, 1.9, 0, seed=5, rule=WRONG), outcome(2.48, 2.0, 1, seed=7, rule=WRONG), "inconclusive"),
+    ],
+    ids=["other numbers", "the same numbers", "no number is repeated"],
+)
+def test_a_wrong_gradient_is_proved_by_the_numbers_that_it_changes(turned: Outcome, repeated: Outcome, expected: str) -> None:
+    assert status(outcome(2.48, 2.0, 1, rule=WRONG), turned, repeated, rule=WRONG) == expected
+
+
+def test_where_the_guilty_lines_were_rewritten_a_run_that_goes_on_has_lost_the_mechanism() -> None:
+    rule, stands = "hang/python-lock", Outcome("hang", fired={"hang/python-lock": "a.py:3"})
+    trials = [known("control", stands), known("knob", Outcome("healthy", "went on to its end")), [known("placebo", stands)] * 2]
+    repeats = [known("knob", Outcome("healthy"))] * 2
+    assert judge(rule, *trials, repeats, "hang").status == "workaround"  # type: ignore[arg-type]
+    assert judge(rule, *trials, repeats, "hang", rewritten=True).status == "confirmed"  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ Why it matters
     Everything before this Function in the model learns from a wrong gradient: it trains, badly, and nothing is raised.
 How it is confirmed
     The program is run again in a sandbox for its first steps; each Function of the program's own is checked in double precision.
+    The trial `backward-by-autograd` then lets autograd derive it, and compares the losses number by number.
 How to cure it
     Derive backward anew, and keep torch.autograd.gradcheck beside the Function as a test. Where no special kernel is needed, plain
     operations and autograd do the same.
@@ -21,7 +22,7 @@ from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number
 
 
-@cause_rule("autograd/custom-backward-wrong", explains=("stall/flat-loss",))
+@cause_rule("autograd/custom-backward-wrong", explains=("stall/flat-loss",), settled_by=("backward-by-autograd",))
 def rule(chart: ProcessChart) -> Verdict:
     if not chart.functions:
         return None

@@ -8,6 +8,7 @@ Why it matters
 How it is confirmed
     While the program runs, weights, inputs and results are compared between forward and backward in the first windows. If one has
     changed, the program is run again in a sandbox, where every saved tensor is compared with what it was, and every write is noted.
+    The trial `saved-tensors-copied` keeps the change away from backward, and compares the losses number by number.
 How to cure it
     Change weights after backward and step, under torch.no_grad() without `.data`, so that PyTorch can see it; copy an array before it is
     used again; compute the loss anew after a step.
@@ -21,7 +22,7 @@ from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.mutations import by_a_step, mutation_of, versions, where_changed
 
 
-@cause_rule("autograd/silently-modified")
+@cause_rule("autograd/silently-modified", settled_by=("saved-tensors-copied",))
 def rule(chart: ProcessChart) -> Verdict:
     if not chart.silent_changes:
         return None
