@@ -47,6 +47,7 @@ class DeepWindow:
         self._stack: List[int] = []
         self._cuts: List[List[Any]] = []
         self._of_one: List[List[Any]] = []  # softmaxes over a single element
+        self._pairs: List[List[Any]] = []  # where a column meets a row of the same length
         self._patched: List[Tuple[Any, str, Any]] = []
         self._root: Any = None
         self._cost = 0.0
@@ -141,6 +142,30 @@ class DeepWindow:
             original = getattr(owner, name)
             self._shadow(owner, name, stands_for(original)(self._noting_axis(original)))
 
+        for name in ("__sub__", "__rsub__", "sub", "__mul__", "__truediv__"):
+            original = getattr(tensor, name)
+            self._shadow(tensor, name, stands_for(original)(self._noting_pairs(original)))
+
+    def _noting_pairs(self, original: Any) -> Any:
+        note = self._probe.guard(self._note_pairs)
+
+        def noted(this: Any, *args: Any, **kwargs: Any) -> Any:
+            if args:
+                note(this, args[0])
+            return original(this, *args, **kwargs)
+
+        return noted
+
+    def _note_pairs(self, one: Any, other: Any) -> None:
+        """A column against a row of the same length: where all pairs are made, meant or not."""
+        if type(other) in (int, float) or not isinstance(other, self._torch.Tensor) or len(self._pairs) >= MOST_CUTS:
+            return
+        with self._plainly():
+            shapes = [list(one.shape), list(other.shape)]
+            column, row = sorted(shapes, key=len, reverse=True)
+            if len(column) == 2 and len(row) == 1 and column == [row[0], 1] and row[0] > 1 and (one.requires_grad or other.requires_grad):
+                self._pairs.append([places.of_frame(sys._getframe(3)), *shapes])
+
     def _noting_axis(self, original: Any) -> Any:
         note = self._probe.guard(self._note_axis)
 
@@ -187,6 +212,9 @@ class DeepWindow:
                 return
         if places.kind_of(sys._getframe(3).f_code.co_filename) == places.OURS:
             return
+        if name in ("data", "detach"):
+            with self._plainly():
+                self._watch.unchanged.taken_out(f".{name}", tensor)
         at = _decorated(sys._getframe(3)) or places.of_frame(sys._getframe(3))
         source, size, node = -1, 0, None
         if tensor is not None:
@@ -218,7 +246,7 @@ class DeepWindow:
             made_by = {call.node: row[2] or row[3] for call, row in zip(self._calls, rows) if call.node is not None}
             watch.precision.graph_is_known(seen, made_by)
         cuts = [[*cut[:5], cut[5] is not None and cut[5] in nodes] for cut in self._cuts]
-        of_one = self._of_one
+        of_one, pairs = self._of_one, self._pairs
         self._forget()
         reached = [watch.parameters.number(leaf) for leaf in leaves]
         window = watch.windows
@@ -229,7 +257,7 @@ class DeepWindow:
                 row.append(models[index])
             watch.facts.write(
                 "deep", window=window, at=at, calls=rows, cuts=cuts, chain=chain, reached=reached[:4000], nodes=len(nodes),
-                softmax_of_one=of_one,
+                softmax_of_one=of_one, pairs=pairs,
             )  # fmt: skip
 
         from _trainsleuth_inside.movement import read_all
@@ -248,7 +276,7 @@ class DeepWindow:
         self._forget()
 
     def _forget(self) -> None:
-        self._calls, self._cuts, self._stack, self._of_one = [], [], [], []
+        self._calls, self._cuts, self._stack, self._of_one, self._pairs = [], [], [], [], []
 
     def _walk(self, root: Any) -> Tuple[List[Any], List[Any], List[List[Any]]]:
         seen: Dict[int, Any] = {}

@@ -24,6 +24,17 @@ class Unchanged:
     def __init__(self, watch: Any) -> None:
         self._watch = watch
         self._known: Dict[int, List[Known]] = {}  # by model
+        self._taken: List[Known] = []  # what `.data`, `.detach()` or numpy was taken of since the last backward
+
+    def taken_out(self, how: str, tensor: Any) -> None:
+        """The program has taken a tensor of the graph out of it, and may write to it."""
+        torch = self._watch.torch
+        if len(self._taken) >= MOST_TENSORS or tensor.numel() < 2 or self._watch.windows >= UNTIL or self._watch.late.busy():
+            return
+        if readable(tensor) and tensor.layout == torch.strided and not tensor.is_inference():
+            with torch.no_grad():
+                memory = tensor.view_as(tensor)  # held until backward, which needs it until then as well
+                self._taken.append((f"what {how} was taken of", lambda: memory, tensor._version, sample(memory).clone()))
 
     def remember(self, module: Any, args: Any, result: Any) -> None:
         """After a forward that records gradients."""
@@ -44,6 +55,7 @@ class Unchanged:
 
     def forget(self) -> None:
         self._known.clear()
+        self._taken = []
 
     def compare(self, loss: Any, at: Optional[Place]) -> None:
         """Before a backward: tensors whose version is as it was and whose numbers are not."""
@@ -51,7 +63,8 @@ class Unchanged:
         found: List[Tuple[str, Any]] = []
         changed: List[Any] = []
         with torch.no_grad():
-            for rows in self._known.values():
+            taken, self._taken = self._taken, []
+            for rows in (*self._known.values(), taken):
                 for name, reference, version, before in rows:
                     tensor = reference()
                     if tensor is not None and tensor._version == version:

@@ -229,3 +229,67 @@ def test_a_backward_that_torch_refuses_is_looked_into_although_a_nan_lies_about(
         """)
     assert seen.rules[:1] == ["autograd/step-between-backwards"], seen.why()
     assert seen.findings[0]["where"][0]["code"] == "first.step()"
+
+
+def test_hidden_states_that_are_cleared_before_backward(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        class Reader(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cell, self.out, self.states = nn.GRUCell(2, 8), nn.Linear(8, 1), []
+
+            def forward(self, x):
+                h = x.new_zeros(len(x), 8)
+                for t in range(x.shape[1]):
+                    h = self.cell(x[:, t], h)
+                    self.states.append(h)
+                return self.out(h)
+
+            def forget(self):
+                for state in self.states:
+                    state.data.zero_()
+                self.states.clear()
+
+        net = Reader()
+        optimizer = torch.optim.Adam(net.parameters())
+        for _ in range(20):
+            x = torch.randn(16, 5, 2)
+            loss = nn.functional.mse_loss(net(x), x.sum((1, 2)).unsqueeze(1))
+            net.forget()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """)
+    assert seen.rules[:1] == ["autograd/silently-modified"], seen.why()
+    assert seen.findings[0]["where"][0]["code"] == "state.data.zero_()"
+
+
+def test_all_pairs_in_a_loss_of_the_users_own_are_found_where_they_are_made(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        def log_cosh(prediction, target):
+            error = 2.0 * (prediction - target)
+            return (error + nn.functional.softplus(-2.0 * error)).mean()
+
+        def score(prediction, target):
+            return ((prediction.squeeze(1) - target) ** 2).mean()
+
+        torch.manual_seed(0)
+        net = nn.Linear(6, 1)
+        optimizer = torch.optim.Adam(net.parameters())
+        for _ in range(20):
+            x = torch.randn(24, 6)
+            loss = log_cosh(net(x), x.sum(1))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            score(net(x), x.sum(1))
+        """)
+    assert seen.rules[:1] == ["stall/shape-broadcast"], seen.why()
+    assert seen.findings[0]["where"][0]["code"] == "error = 2.0 * (prediction - target)"

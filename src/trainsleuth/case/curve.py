@@ -63,8 +63,8 @@ class Curve:
         chosen = [p for p in self.points if start * total < p.to <= end * total] or [self.points[-1 if end >= 1 else 0]]
         n = sum(p.n for p in chosen)
         mean = sum(p.mean * p.n for p in chosen) / n
-        if len(chosen) < 2:
-            return mean, 0.0, n
+        if len(chosen) < 2:  # a range is about four deviations wide
+            return mean, (chosen[0].most - chosen[0].least) / 4 / math.sqrt(n), n
         variance = sum(p.n * (p.mean - mean) ** 2 for p in chosen) / n
         return mean, math.sqrt(variance / (len(chosen) - 1)), n
 

@@ -10,6 +10,7 @@ from trainsleuth.case.curve import Curve
 from trainsleuth.case.entries import LossCalls, Place
 
 ENOUGH = 40  # values of the loss below which nothing is said about its course
+MOVES = 0.05  # of its size: a loss whose noise leaves room for such a gain cannot be said to stand still
 CLASS_LOSSES = ("cross_entropy", "nll_loss")
 
 
@@ -60,8 +61,8 @@ def standing(chart: ProcessChart) -> Standing | str:
         return "how the value of the loss function relates to what is back-propagated"
     early, early_error, _ = curve.between(0.25, 0.5)
     late, late_error, _ = curve.between(0.75, 1.0)
-    gained = early - late
-    still = gained < max(0.005 * abs(early), 3 * math.hypot(early_error, late_error))
+    gained, error = early - late, math.hypot(early_error, late_error)
+    still = gained < max(0.005 * abs(early), 3 * error) and gained + 2 * error < MOVES * abs(early)
     uniform = math.log(classes) / divisor if classes and classes > 1 else None
     return Standing(at, curve, calls, late, chance / divisor, divisor, classes, uniform, still, _gained(curve, late))
 

@@ -69,7 +69,7 @@ def fit_copy(model, x, y, log):
 def main():
     torch.manual_seed(4)
     x = torch.randn(600, 12)
-    y = (x[:, :3] * x[:, 3:6]).sum(1, keepdim=True).tanh()
+    y = (x[:, :3] + 0.5 * x[:, 3:6]).sum(1, keepdim=True).tanh()
     model = torch.nn.Sequential(torch.nn.Linear(12, 40), torch.nn.Tanh(), torch.nn.Linear(40, 1))
     log = MetricLog(os.path.join(tempfile.mkdtemp(), "metrics.z"))
     fit(model, x, y, log, "first")

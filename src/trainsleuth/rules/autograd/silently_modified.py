@@ -22,7 +22,9 @@ from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.mutations import by_a_step, mutation_of, versions, where_changed
 
 
-@cause_rule("autograd/silently-modified", settled_by=("saved-tensors-copied",))
+@cause_rule(
+    "autograd/silently-modified", settled_by=("saved-tensors-copied",), explains=("stall/flat-loss", "stall/uniform-predictions"),
+)  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     if not chart.silent_changes:
         return None

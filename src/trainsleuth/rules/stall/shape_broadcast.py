@@ -37,9 +37,13 @@ def rule(chart: ProcessChart) -> Verdict:
     for fact in chart.deep:
         pair = _by_hand(fact["chain"])
         if pair is not None:
+            made = next((place(row[0]) for row in fact.get("pairs") or [] if sorted(row[1:]) == sorted(pair)), None)
             at = place(fact["at"])
-            spot = Spot(at, "back-propagates a loss over all pairs") if at else None
-            return _seen(pair[0], pair[1], [spot], look_for="difference")
+            spots = [
+                Spot(made, "compares every prediction with every target") if made else None,
+                Spot(at, "back-propagates a loss over all pairs") if at else None,
+            ]
+            return _seen(pair[0], pair[1], spots, look_for="" if made else "difference")
     return None
 
 
