@@ -33,7 +33,7 @@ class Unchanged:
             return
         if readable(tensor) and tensor.layout == torch.strided and not tensor.is_inference():
             with torch.no_grad():
-                memory = tensor.view_as(tensor)  # held until backward, which needs it until then as well
+                memory = torch.detach(tensor)  # held until backward, which needs it until then as well
                 self._taken.append((f"what {how} was taken of", lambda: memory, tensor._version, sample(memory).clone()))
 
     def remember(self, module: Any, args: Any, result: Any) -> None:
