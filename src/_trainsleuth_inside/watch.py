@@ -23,8 +23,9 @@ EACH_WINDOW_UNTIL = 16
 AWAKE_FOR = 3
 MOST_AWAKE = 0.001  # seconds a window that may be booked as the price of being awake
 FIRST_PHASES = 8
-ALL_READ_UNTIL, SHORT, PASSED_OVER = 2000, 0.002, 4  # losses; seconds a window; losses not read after each that is
-UPKEEP = 0.2  # seconds; while resting, learning rates are noted and rows written about so often
+ALL_READ_UNTIL, SHORT = 2000, 0.002  # losses; seconds a window: of shorter ones not every loss is read from then on
+READ_EVERY, MOST_PASSED_OVER = 0.01, 19  # seconds; losses
+UPKEEP = 0.4  # seconds; while resting, learning rates are noted and rows written about so often
 MOST_WALKS = 4
 SHORTEST_INTERVAL = 0.25
 
@@ -197,7 +198,8 @@ class Watch:
                 self._choose_next_upkeep(other)
         self._choose_next_upkeep(record)
         rapid = self.period.seconds < SHORT and self.backwards > ALL_READ_UNTIL
-        self.pass_over = PASSED_OVER if rapid and len(self.losses) == 1 else 0
+        few = min(MOST_PASSED_OVER, int(READ_EVERY / max(self.period.seconds, 1e-6)))
+        self.pass_over = few if rapid and len(self.losses) == 1 else 0
         apart, self._apart = self._apart, self.backwards - self.windows
         self.one_each = bool(self.pass_over) and apart == self._apart and len(self.optimizers) == 1
 
