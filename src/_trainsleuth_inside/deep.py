@@ -141,7 +141,6 @@ class DeepWindow:
         for owner, name in ((tensor, "softmax"), (tensor, "log_softmax"), (self._torch, "softmax"), (self._torch, "log_softmax")):
             original = getattr(owner, name)
             self._shadow(owner, name, stands_for(original)(self._noting_axis(original)))
-
         for name in ("__sub__", "__rsub__", "sub", "__mul__", "__truediv__"):
             original = getattr(tensor, name)
             self._shadow(tensor, name, stands_for(original)(self._noting_pairs(original)))
@@ -274,6 +273,7 @@ class DeepWindow:
         """The window ended without a backward that we saw."""
         self._restore()
         self._forget()
+        self._watch.unchanged.let_go()
 
     def _forget(self) -> None:
         self._calls, self._cuts, self._stack, self._of_one, self._pairs = [], [], [], [], []

@@ -16,6 +16,7 @@ from _trainsleuth_inside.movement import read_all, sample
 from _trainsleuth_inside.places import Place
 
 MOST_TENSORS = 500
+MOST_TAKEN, MOST_HELD = 200, 1 << 16  # tensors, numbers of one
 UNTIL = 100  # windows
 Known = Tuple[str, Any, int, Any]  # name, weak reference, version, sample
 
@@ -29,11 +30,11 @@ class Unchanged:
     def taken_out(self, how: str, tensor: Any) -> None:
         """The program has taken a tensor of the graph out of it, and may write to it."""
         torch = self._watch.torch
-        if len(self._taken) >= MOST_TENSORS or tensor.numel() < 2 or self._watch.windows >= UNTIL or self._watch.late.busy():
+        if len(self._taken) >= MOST_TAKEN or not 1 < tensor.numel() <= MOST_HELD or self._watch.windows >= UNTIL or self._watch.late.busy():
             return
         if readable(tensor) and tensor.layout == torch.strided and not tensor.is_inference():
             with torch.no_grad():
-                memory = torch.detach(tensor)  # held until backward, which needs it until then as well
+                memory = torch.detach(tensor)  # held until backward: the program may let go of the tensor, while backward needs its memory
                 self._taken.append((f"what {how} was taken of", lambda: memory, tensor._version, sample(memory).clone()))
 
     def remember(self, module: Any, args: Any, result: Any) -> None:
@@ -55,6 +56,9 @@ class Unchanged:
 
     def forget(self) -> None:
         self._known.clear()
+        self.let_go()
+
+    def let_go(self) -> None:
         self._taken = []
 
     def compare(self, loss: Any, at: Optional[Place]) -> None:
