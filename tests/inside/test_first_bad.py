@@ -81,6 +81,13 @@ def masked_logarithm() -> Tensor:
     return torch.log(p).masked_fill(p == 0, 0.0).sum()
 
 
+def copy_over_what_nobody_wrote() -> Tensor:
+    v = logits()
+    left = torch.empty(6, 4)
+    left.data.fill_(torch.inf)
+    return left.copy_((v - v).log()).sum()
+
+
 def nan_in_the_data() -> Tensor:
     x = torch.ones(6, 4)
     x[3, 2] = torch.nan
@@ -105,6 +112,7 @@ SICK: dict[Callable[[], Tensor], str] = {
     target_longer_than_input: "ctc-infinite",
     where_after_the_fact: "where-trap",
     masked_logarithm: "where-trap",
+    copy_over_what_nobody_wrote: "log-of-zero",
     nan_in_the_data: "bad-sample",
     large_weights: "diverged",
 }

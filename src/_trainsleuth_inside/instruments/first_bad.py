@@ -27,6 +27,9 @@ PASSED_OVER = (
     "aten.empty", "aten.new_empty", "aten.detach", "aten.alias", "aten.record_stream", "aten.is_", "aten._local_scalar", "aten.set_",
 )  # fmt: skip
 CONSTANTS = ("aten.full", "aten.masked_fill", "aten.fill", "aten.scalar_tensor", "aten.lift_fresh", "aten.zeros", "aten.ones")
+OVERWRITES = (
+    "aten.copy_.", "aten.fill_.", "aten.zero_.", "aten.normal_.", "aten.uniform_.", "aten.random_.", "aten.bernoulli_.", "aten.exponential_.",
+)  # fmt: skip
 MOST_CHAIN = 40
 MOST_INPUTS = 4
 
@@ -64,6 +67,8 @@ class FirstBad:
             return function(*args, **kwargs)
         self.operations += 1
         inputs = list(tensors_in(self.torch, (args, kwargs)))
+        if name.startswith(OVERWRITES):  # what lay there before, perhaps in memory that nobody had written to, is no input
+            inputs = inputs[1:]
         where = self.surveyor.here()
         writes = function._schema.is_mutable
         before = [state(self.torch, tensor) for tensor in inputs] if writes else None
