@@ -11,7 +11,7 @@ from trainsleuth.case.record_chart import RecordChart
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.catalogue import all_rules, record_rules
 from trainsleuth.rules.kinds import ORDER, Abstention, Cause, Finding, Missing, Remedy, Rule, Seen, Spot, Verdict, Where
-from trainsleuth.rules.locate import below_decorators, closer, code_at, neighbours
+from trainsleuth.rules.locate import below_decorators, closer, code_at, computes, neighbours
 
 DecidedVerdict = Literal["healthy", "sick", "unsure"]
 
@@ -196,6 +196,8 @@ def _places(seen: Seen, rule: Rule) -> list[Where]:
     lines: dict[tuple[str, int], Where] = {}
     for spot in spots:
         at: Place = below_decorators(spot.at) if spot.function else spot.at
+        if spot.returned is not None:
+            at = computes(spot.at, spot.returned) or at
         lines.setdefault((at.file, at.line), Where(at.file, at.line, code_at(at) if spot.code is None else spot.code, spot.note))
     places = list(lines.values())
     if places and rule.name.startswith(WITH_NEIGHBOURS) and not rule.of_record:

@@ -28,6 +28,7 @@ class Spot:
     note: str = ""
     code: str | None = None  # the line itself, where it is not to be read from the source
     function: bool = False  # a function that begins there: its `def` is meant, not a decorator above it
+    returned: int | None = None  # of the function that stands there: the line that computes this element of what it returns
 
 
 @dataclass(frozen=True)

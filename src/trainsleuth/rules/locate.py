@@ -160,6 +160,27 @@ def below_decorators(place: Place) -> Place:
     return place
 
 
+def computes(place: Place, index: int) -> Place | None:
+    """In the function around a place: the line that computes one element of what it returns."""
+    tree = _parsed(place.file)
+    function = _enclosing(tree, place.line) if tree is not None else None
+    returns = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value] if function is not None else []
+    if function is None or len(returns) != 1:
+        return None
+    elements = returns[0].elts if isinstance(returns[0], ast.Tuple) else returns
+    if index >= len(elements):
+        return None
+    wanted = elements[index]
+    lines = [wanted.lineno]
+    if isinstance(wanted, ast.Name):
+        lines += [
+            node.lineno for node in ast.walk(function)
+            if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and not isinstance(node.value, ast.Constant)
+            and any(isinstance(part, ast.Name) and part.id == wanted.id and isinstance(part.ctx, ast.Store) for part in ast.walk(node))
+        ]  # fmt: skip
+    return Place(place.file, lines[-1] if len(lines) > 1 else lines[0], place.function)
+
+
 def code_at(place: Place) -> str:
     """The source of a line, stripped; a call that goes on over several lines is given by its first."""
     return _text(place.file, place.line)

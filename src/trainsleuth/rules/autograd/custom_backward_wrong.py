@@ -36,8 +36,11 @@ def rule(chart: ProcessChart) -> Verdict:
     factor = wrong.get("factor")
     pairs = "; ".join(f"{number(claimed)} instead of {number(measured)}" for measured, claimed in wrong["pairs"][:3])
     named = next((fact["backward"] for fact in chart.functions if fact["name"] == wrong["name"]), None)
-    spots = ((wrong["backward"], "what backward gives back"), (named, "this backward"), (wrong["forward"], "of this forward"))
-    where = [Spot(at, note, function=row is named) for row, note in spots if (at := place(row))]
+    index = int(wrong["inputs"][0])
+    spots = ((wrong["backward"], f"what backward gives back for input {index}"), (named, "this backward"), (wrong["forward"], "of this forward"))
+    where = [
+        Spot(at, note, function=row is named, returned=index if row is wrong["backward"] else None) for row, note in spots if (at := place(row))
+    ]  # fmt: skip
     return Seen(
         title=f"the backward of {wrong['name']} does not fit its forward"
         + (f": it is off by the factor {number(factor)}" if factor is not None else ""),
