@@ -161,6 +161,9 @@ def install(watch: Watch, probe: Probe) -> None:
         if changes:
             watch.phase_begins((type(module), bool(mode)))
 
+    for name in ("to", "half", "bfloat16", "type"):
+        setattr(base, name, _noting_halves(getattr(base, name), watch, probe))
+
     zero_grad = base.zero_grad
 
     @stands_for(zero_grad)
@@ -236,6 +239,35 @@ def install(watch: Watch, probe: Probe) -> None:
             made_at[id(module)] = (type(module).__name__, places.of_frame(frame), time.time())
 
     base.__init__ = __init__
+
+
+def _noting_halves(original: Any, watch: Watch, probe: Probe) -> Any:
+    """Which line of the user's makes weights 16 bit."""
+    halves = (watch.torch.float16, watch.torch.bfloat16)
+
+    @probe.guard
+    def note(before: Any, module: Any) -> None:
+        after = _dtype(module)
+        if after in halves and before not in halves:
+            at = places.of_frame(sys._getframe(3))
+            watch.facts.once(("halved", at), "halved", at=at, dtype=str(after).replace("torch.", ""))
+
+    dtype = probe.guard(_dtype)
+
+    @stands_for(original)
+    def changed(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if watch.aside():
+            return original(self, *args, **kwargs)
+        before = dtype(self)
+        result = original(self, *args, **kwargs)
+        note(before, self)
+        return result
+
+    return changed
+
+
+def _dtype(module: Any) -> Any:
+    return next((parameter.dtype for parameter in module.parameters() if parameter.is_floating_point()), None)
 
 
 def _creation(module: Any, made_at: Dict[int, Any]) -> List[List[Any]]:

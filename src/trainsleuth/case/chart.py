@@ -73,6 +73,7 @@ class ProcessChart:
     bad_backward: int = 0  # by this backward a loss was not finite for the first time
     examined: list[Fact] = field(default_factory=list)
     bad_weights: list[Fact] = field(default_factory=list)
+    halved: list[Place] = field(default_factory=list)  # lines that made weights 16 bit
     functions: list[Fact] = field(default_factory=list)  # autograd Functions that the program defines itself
     checkpoint_random: list[Fact] = field(default_factory=list)
     silent_changes: list[Fact] = field(default_factory=list)  # tensors that changed between forward and backward, version unchanged
@@ -421,6 +422,11 @@ class ProcessChart:
     def _bad_weights(self, fact: Fact) -> None:
         keep(self.bad_weights, fact, 8)
 
+    def _halved(self, fact: Fact) -> None:
+        at = place(fact["at"])
+        if at is not None:
+            keep(self.halved, at, 8)
+
     def _silent_change(self, fact: Fact) -> None:
         keep(self.silent_changes, fact, 8)
 
@@ -476,7 +482,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "loss_without_grad", "loader", "loader_pass", "scheduler", "scheduler_step", "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
-        "collective", "ddp", "chance", "examined", "bad_weights", "silent_change", "function",
+        "collective", "ddp", "chance", "examined", "bad_weights", "silent_change", "function", "halved",
         "checkpoint_random", "quit", "scaler_off", "scale", "clip", "scaled_step", "half_gradients", "half_params", "half_loss",
         "autocast_backward", "log_back", "log_stepless", "dropped", "log_filter", "writer", "two_writers",
     )

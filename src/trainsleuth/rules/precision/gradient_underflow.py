@@ -42,7 +42,7 @@ def rule(chart: ProcessChart) -> Verdict:
     return Seen(
         title="gradients vanish: they are too small for float16",
         where=[
-            *made,
+            *([Spot(at, "made 16 bit here") for at in chart.halved[:1]] if pure and not made else made),
             Spot(at, "gradients that start here become zero on their way") if at else None,
             optimizer.at if pure and optimizer else None,
         ],
@@ -55,5 +55,5 @@ def rule(chart: ProcessChart) -> Verdict:
         step=looks[ENOUGH_LOOKS - 1]["window"],
         statement="gradients are smaller than the smallest number of float16",
         advice=["Keep the weights in 32 bit, use autocast and a GradScaler with its usual scale; or use bfloat16."],
-        look_for="half" if pure and not made else "",
+        look_for="half" if pure and not made and not chart.halved else "",
     )

@@ -52,6 +52,7 @@ def rule(chart: ProcessChart) -> Verdict:
         return Seen(
             title=f"{count(still, 'parameter')} of {shown.dtype} never move: their updates are rounded away",
             where=[
+                *[Spot(at, "made 16 bit here") for at in chart.halved[:1]],
                 Spot(optimizer.at, "its updates are too small for weights of 16 bit") if optimizer.at else None,
                 Spot(made[0], "stays as it was made") if made else None,
             ],
@@ -66,7 +67,7 @@ def rule(chart: ProcessChart) -> Verdict:
             step=shown.window,
             statement="updates are smaller than half a step of the weights' type",
             advice=["Keep the weights in 32 bit and use autocast, or let the optimizer hold copies in 32 bit."],
-            look_for="half",
+            look_for="" if chart.halved else "half",
         )
     return None
 
