@@ -35,12 +35,14 @@ def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
     run.refresh()
     charts = list(run.processes.values())
     chart = max(charts, key=lambda chart: (chart.windows, chart.backwards), default=ProcessChart())
+    fired, missing = _judged(run, chart)
     kind, why = _kind(trial, chart, charts, ended, _stood(run, folder))
+    if kind in ("healthy", "stalled") and chart.bad_parameters and "nan/loss-not-finite" in fired:
+        kind, why = "nan", "gradients or weights are not finite"
     acted = {str(fact["knob"]) for each in charts for fact in each.knobs if fact["k"] == "knob_acted"}
     idle = [setting.knob for setting in trial.settings if setting.knob not in (*acted, "command-line")]
     if idle and kind in ("healthy", "stalled"):
         kind, why = "not applicable", _why_idle(charts) or f"the knob {idle[0]} found nothing to change"
-    fired, missing = _judged(run, chart)
     curve = _points(chart)
     return Outcome(
         kind=kind,
