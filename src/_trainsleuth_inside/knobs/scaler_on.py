@@ -1,8 +1,9 @@
 """Knob `scaler-on`: gradients are made from a scaled loss, and unscaled before the step.
 
-Changes        `backward` multiplies the loss by 2**12; right before the step gradients are divided by it, and a step with an Inf is skipped
+Changes        `backward` multiplies the loss by 2**12; right before the step gradients are divided by it, and a step with an Inf is skipped. A
+               scaler of the program's own that starts with less than 2**16, torch's own default, starts with that
 Mechanism      gradients that underflow in half precision
-Not applicable when the program scales its losses itself
+Not applicable when the program scales its losses itself, and by enough
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from _trainsleuth_inside.knobs.acting import before_each_step, says
 
-SCALE = 4096.0
+SCALE, USUAL = 4096.0, 65536.0
 
 
 def turn(watch: Any) -> None:
@@ -45,6 +46,16 @@ def turn(watch: Any) -> None:
                         parameter.grad.div_(SCALE)
                         parameter.grad.nan_to_num_(0.0, 0.0, 0.0)
 
+    init = torch.amp.GradScaler.__init__
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        if self._enabled and self._init_scale < USUAL:
+            self._init_scale = USUAL
+            acted(scale=USUAL)
+
+    torch.amp.GradScaler.__init__ = __init__
     torch.amp.GradScaler.scale = scale
     torch.Tensor.backward = scaled
     before_each_step(watch, unscale)
