@@ -226,6 +226,8 @@ SMALL: list[tuple[str, dict[str, Any], str, str]] = [
     ("inplace-off", {}, "before = x.clone(); nn.ReLU(inplace=True)(x); print(torch.equal(x, before))", "True"),
     ("dropout-off", {}, "print(torch.equal(nn.Dropout(0.5)(x), x))", "True"),
     ("precision-32", {}, "with torch.autocast('cpu', dtype=torch.bfloat16):\n    print(nn.Linear(8, 2)(x).dtype)", "torch.float32"),
+    ("precision-32", {}, "model = nn.Linear(8, 2).to(torch.bfloat16); print(model.weight.dtype, model(x.to(torch.bfloat16)).dtype)",
+     "torch.float32 torch.float32"),
     ("keep-32", {"modules": ["1"]}, "model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 2))\n"
      "with torch.autocast('cpu', dtype=torch.bfloat16):\n    print(model(x).dtype, model[0](x).dtype)", "torch.float32 torch.bfloat16"),
     ("precision-bf16", {}, "print(nn.Linear(8, 2)(x).dtype)", "torch.bfloat16"),

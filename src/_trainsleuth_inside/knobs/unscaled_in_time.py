@@ -1,7 +1,7 @@
 """Knob `unscaled-in-time`: gradients of a scaled loss are unscaled before anyone clips them or steps with them.
 
 Changes        right before `clip_grad_norm_`, `clip_grad_value_` and a step that does not go through the scaler, `scaler.unscale_(optimizer)`
-               is called for gradients that are still scaled
+               is called for gradients that are still scaled; where such a step would use an Inf it is left out
 Mechanism      scaled gradients that are clipped or used
 Not applicable when no loss is scaled, or all gradients are unscaled in time
 """
@@ -58,7 +58,13 @@ def turn(watch: Any) -> None:
         setattr(torch.nn.utils, name, wrapped)
 
     def not_by_the_scaler(optimizer: Any) -> None:
-        if not watch.in_scaler_step:
-            unscale(optimizer)
+        """What the scaler's own step and update would have done: unscale, leave a step with an Inf out, and be ready for the next."""
+        if watch.in_scaler_step:
+            return
+        unscale(optimizer)
+        for scaler in scalers:
+            found = scaler._per_optimizer_states.pop(id(optimizer), {}).get("found_inf_per_device", {})
+            if any(float(inf) for inf in found.values()):
+                optimizer.zero_grad(set_to_none=True)
 
     before_each_step(watch, not_by_the_scaler)

@@ -19,13 +19,20 @@ from trainsleuth.case.entries import Parameter
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.arbiter import judged
 from trainsleuth.rules.catalogue import all_rules
+from trainsleuth.rules.halves import in_float16, vanishing
 from trainsleuth.rules.kinds import EXAMINED, Missing, Seen, Spot
+from trainsleuth.rules.origins import has_recovered
 from trainsleuth.trials.sandbox import Ended
 from trainsleuth.trials.scores import scaler_words, scores
 from trainsleuth.trials.trial import Kind, Learning, Outcome, Trial, facts_of
 
 LEAST_DROP = 0.02  # of the loss at the start: less is no learning, however exact
 ERRORS = 4.0  # a drop must be this many times its own error
+MENDED = {  # rules that read what the program asks for, and the knob that mends it afterwards, unseen by them
+    "precision/optimizer-epsilon": "epsilon",
+    "precision/step-without-unscale": "unscaled-in-time",
+}
+AGAIN = 3  # losses that are not finite, the latest in the last quarter
 MOST_POINTS = 400
 
 
@@ -35,11 +42,12 @@ def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
     run.refresh()
     charts = list(run.processes.values())
     chart = max(charts, key=lambda chart: (chart.windows, chart.backwards), default=ProcessChart())
+    acted = {str(fact["knob"]) for each in charts for fact in each.knobs if fact["k"] == "knob_acted"}
     fired, missing = _judged(run, chart)
+    fired = {rule: at for rule, at in fired.items() if MENDED.get(rule) not in acted}
     kind, why = _kind(trial, chart, charts, ended, _stood(run, folder))
     if kind in ("healthy", "stalled") and chart.bad_parameters and "nan/loss-not-finite" in fired:
         kind, why = "nan", "gradients or weights are not finite"
-    acted = {str(fact["knob"]) for each in charts for fact in each.knobs if fact["k"] == "knob_acted"}
     idle = [setting.knob for setting in trial.settings if setting.knob not in (*acted, "command-line")]
     if idle and kind in ("healthy", "stalled"):
         kind, why = "not applicable", _why_idle(charts) or f"the knob {idle[0]} found nothing to change"
@@ -132,7 +140,8 @@ def _kind(trial: Trial, chart: ProcessChart, charts: Sequence[ProcessChart], end
 
 
 def _ends_not_finite(curve: Curve) -> bool:
-    return not math.isfinite(curve.last) or (curve.not_finite > 0 and not curve.points)
+    again_and_again = curve.not_finite >= AGAIN and not has_recovered(curve)
+    return not math.isfinite(curve.last) or again_and_again or (curve.not_finite > 0 and not curve.points)
 
 
 def _points(chart: ProcessChart) -> tuple[tuple[int, float], ...]:
@@ -229,6 +238,12 @@ def own_backwards(run: RunChart, chart: ProcessChart) -> float:
     return float(max(0, len(chart.functions) - _turned(chart, "backward-by-autograd")))
 
 
+def vanishing_gradients(run: RunChart, chart: ProcessChart) -> float:
+    """Share of the backwards looked at in which gradients are too small for float16."""
+    found = vanishing(chart, in_float16(chart))
+    return found.struck / max(1, found.looks)
+
+
 def _turned(chart: ProcessChart, knob: str) -> int:
     return sum(1 for fact in chart.knobs if fact["k"] == "knob_acted" and fact["knob"] == knob)
 
@@ -247,6 +262,8 @@ MECHANISMS: dict[str, Callable[[RunChart, ProcessChart], float]] = {
     "hang/openmp-after-fork": forks_with_threads,
     "hang/fork-with-live-threads": forks_with_threads,
     "hang/dataloader-worker": loader_workers,
+    "precision/no-grad-scaler": vanishing_gradients,
+    "precision/gradient-underflow": vanishing_gradients,
     "autograd/silently-modified": changed_unseen,
     "autograd/custom-backward-wrong": own_backwards,
 }
@@ -259,6 +276,8 @@ WORDS = {
     "hang/openmp-after-fork": "{:.0f} forks with threads",
     "hang/fork-with-live-threads": "{:.0f} forks with threads",
     "hang/dataloader-worker": "{:.0f} loader workers",
+    "precision/no-grad-scaler": "gradients vanish in {:.0%} of the looks",
+    "precision/gradient-underflow": "gradients vanish in {:.0%} of the looks",
     "autograd/silently-modified": "{:.0f} unseen changes",
     "autograd/custom-backward-wrong": "{:.0f} own backwards",
 }

@@ -102,6 +102,15 @@ def symptom_of(finding: Suspected) -> Symptom:
     return "nan" if "nan/loss-not-finite" in names else "loss"
 
 
+def _known_at(bench: Bench, finding: Suspected) -> int | None:
+    """The step by which the symptom had shown; a trial must get there."""
+    symptom = symptom_of(finding)
+    if symptom == "hang":
+        return None
+    bad = [process.bad_between[1] for process in bench.chart.training() if process.bad_between] if symptom == "nan" else []
+    return max(bad + ([finding.step] if finding.step is not None else []), default=None)
+
+
 @dataclass
 class Experiment:
     """One knob, or several, or rewritten lines, against one finding: control, knob, placebo, and the repeats that chance makes necessary."""
@@ -192,7 +201,7 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
         why = "no knob changes what this rule suspects, and its lines cannot be rewritten safely, so watching is all there is"
         yield Unsettled(finding.id, finding.rule, why)
         return
-    late = bench.reach(finding.step if symptom_of(finding) != "hang" else None)
+    late = bench.reach(_known_at(bench, finding))
     if late:
         yield Note(f"{finding.id}: {late}")
     best: Verdict | None = None
@@ -239,7 +248,7 @@ def _one_suspicion(bench: Bench, finding: Suspected, knob: Knob, share: int = 1,
 def suspect(bench: Bench, finding: Suspected, knobs: Sequence[Knob]) -> Iterator[Event]:
     """Test what the user suspects: each knob against the symptom; of several that cure only together, the smallest set."""
     require_sandbox(bench.unsafe)
-    late = bench.reach(finding.step if symptom_of(finding) != "hang" else None)
+    late = bench.reach(_known_at(bench, finding))
     if late:
         yield Note(late)
     status: dict[str, str] = {}

@@ -274,7 +274,7 @@ def _no_gain(rule: str, control: Outcome, other: Outcome, placebos: Sequence[Out
     before, after = compared(control, other)
     if before is None or after is None:
         return "there are too few steps to compare"
-    numbers = f"{before.last:.4f} as it is, {after.last:.4f} with the knob"
+    numbers = f"{before.last:.4g} as it is, {after.last:.4g} with the knob"
     error = (before.last_error**2 + after.last_error**2) ** 0.5
     if gains(control, other):
         return f"another seed moves the end of the loss by {seed_spread(control, placebos):.4f}, too near to the gain ({numbers})"
