@@ -45,7 +45,7 @@ class Isolated:
 def isolate(bench: Bench, finding: Suspected) -> Iterator[Event | Isolated]:
     """Run the program part by part, and say which part is enough."""
     require_sandbox(bench.unsafe)
-    symptom = symptom_of(finding)
+    symptom = symptom_of(finding, bench.chart)
     if symptom not in ("hang", "crash"):
         yield Note("parts are isolated for hangs and crashes; this finding is about neither")
         return

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.catalogue import rule_named
+from trainsleuth.rules.kinds import STANDSTILLS
 from trainsleuth.trials.bench import Begun, Bench, Done, OutOfTime, require_sandbox
 from trainsleuth.trials.knobs import Knob, Pointed, easing, knobs_for
 from trainsleuth.trials.smallest import leave_out
@@ -92,23 +94,28 @@ def settle(bench: Bench, findings: Sequence[Suspected], rewrites: Rewrites) -> I
         return
 
 
-def symptom_of(finding: Suspected) -> Symptom:
+def symptom_of(finding: Suspected, run: RunChart) -> Symptom:
     """What tells a sick run from a sound one, for this finding."""
     names = (finding.rule, *finding.symptoms)
+    of_ranks = finding.rule.startswith("ranks/") and run.standstill() is None and bool(run.crashes())  # they may raise instead of waiting
+    if of_ranks or ("crash/exception" in names and not set(STANDSTILLS) & set(names)):
+        return "crash"
     if any(name.startswith(HANGS) and name not in ("ranks/diverged-weights", "ranks/same-data-on-every-rank") for name in names):
         return "hang"
-    if "crash/exception" in names:
-        return "crash"
     return "nan" if "nan/loss-not-finite" in names else "loss"
 
 
 def _known_at(bench: Bench, finding: Suspected) -> int | None:
     """The step by which the symptom had shown; a trial must get there."""
-    symptom = symptom_of(finding)
+    symptom = symptom_of(finding, bench.chart)
     if symptom == "hang":
         return None
-    bad = [process.bad_between[1] for process in bench.chart.training() if process.bad_between] if symptom == "nan" else []
-    return max(bad + ([finding.step] if finding.step is not None else []), default=None)
+    steps = [finding.step] if finding.step is not None else []
+    if symptom == "nan":
+        steps += [process.bad_between[1] for process in bench.chart.training() if process.bad_between]
+    if symptom == "crash":
+        steps += [process.windows + 1 for process in bench.chart.crashes()]
+    return max(steps, default=None)
 
 
 @dataclass
@@ -125,7 +132,7 @@ class Experiment:
     got: dict[str, Known] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.symptom = symptom_of(self.finding)
+        self.symptom = symptom_of(self.finding, self.bench.chart)
         self._files = [Path(place.file) for place in self.finding.where]
 
     def _trial(self, turned: bool, seed: int | None) -> Trial:
@@ -221,7 +228,7 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
             break
     if best is not None:
         yield Settled(finding.id, best)
-    if best is None or best.status == "refuted" or (symptom_of(finding) == "hang" and best.status == "confirmed"):
+    if best is None or best.status == "refuted" or (symptom_of(finding, bench.chart) == "hang" and best.status == "confirmed"):
         yield from _try_others(bench, finding, others if best is None or best.status == "refuted" else [*knobs[1:], *others], share)
 
 
