@@ -1,7 +1,7 @@
 """Knob `scaler-on`: gradients are made from a scaled loss, and unscaled before the step.
 
 Changes        `backward` multiplies the loss by 2**12; right before the step gradients are divided by it, and a step with an Inf is skipped. A
-               scaler of the program's own that starts with less than 2**16, torch's own default, starts with that
+               scaler of the program's own that starts with less than 2**7 starts with 2**16, torch's own default
 Mechanism      gradients that underflow in half precision
 Not applicable when the program scales its losses itself, and by enough
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 from _trainsleuth_inside.knobs.acting import before_each_step, says
 
-SCALE, USUAL = 4096.0, 65536.0
+SCALE, USUAL, LOW = 4096.0, 65536.0, 128.0
 
 
 def turn(watch: Any) -> None:
@@ -51,7 +51,7 @@ def turn(watch: Any) -> None:
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
-        if self._enabled and self._init_scale < USUAL:
+        if self._enabled and self._init_scale < LOW:
             self._init_scale = USUAL
             acted(scale=USUAL)
 

@@ -64,11 +64,11 @@ def attach(pid: int, folder: Path | None) -> tuple[Case, dict[str, Any], list[st
 
 
 def _judge_twice(pids: Callable[[], list[int]], beats: Path | None) -> Judgement:
-    """A weak sign of life that shows again and changes nothing is none; what it was is kept, to be said."""
+    """A weak sign of life that holds others up, both times, is none; what it was is kept, to be said. A loop that sleeps is only slow."""
     found = judge(pids, beats)
-    if found.life == "weak":
+    if found.life == "weak" and found.holds_up:
         found = judge(pids, beats)
-        if found.life == "weak":
+        if found.life == "weak" and found.holds_up:
             return replace(found, life="none")
     return found
 

@@ -36,6 +36,7 @@ class Judgement:
     life: Literal["none", "weak", "strong"]
     why: str = ""
     spinning: frozenset[int] = field(default_factory=frozenset)  # threads that run and only wait
+    holds_up: bool = False  # weak, and something waits for it that gets nothing: other threads for the lock, a training for its batch
 
 
 def judge(pids: Callable[[], list[int]], beats: Path | None, pause: Callable[[float], object] = time.sleep) -> Judgement:
@@ -61,7 +62,7 @@ def judge(pids: Callable[[], list[int]], beats: Path | None, pause: Callable[[fl
     if _samples(lines_after) != samples:
         return Judgement("strong", "a loader's worker goes from sample to sample")
     if _wakes(first, second) or _dozes(second):
-        return Judgement("weak", "the main thread wakes up again and again", spinning)
+        return Judgement("weak", "the main thread wakes up again and again", spinning, holds_up=bool(samples))
     return Judgement("none", spinning=spinning)
 
 
@@ -183,7 +184,8 @@ def _who_computes(
             if _spins(dumps, tid):
                 spinning.add(tid)
             elif _keeps_the_gil(dumps[0], tid) and _keeps_the_gil(take(pid, beats), tid):
-                return frozenset(), Judgement("weak", f"thread {tid} computes in native code and keeps the interpreter's lock")
+                why = f"thread {tid} computes in native code and keeps the interpreter's lock"
+                return frozenset(), Judgement("weak", why, holds_up=True)
             else:
                 return frozenset(), Judgement("strong", f"thread {tid} of process {pid} computes")
     return frozenset(spinning), None

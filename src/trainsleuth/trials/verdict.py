@@ -274,7 +274,8 @@ def _no_gain(rule: str, control: Outcome, other: Outcome, placebos: Sequence[Out
     before, after = compared(control, other)
     if before is None or after is None:
         return "there are too few steps to compare"
-    numbers = f"{before.last:.4g} as it is, {after.last:.4g} with the knob"
+    digits = ".4f" if abs(before.last) >= 0.01 else ".4g"
+    numbers = f"{before.last:{digits}} as it is, {after.last:{digits}} with the knob"
     error = (before.last_error**2 + after.last_error**2) ** 0.5
     if gains(control, other):
         return f"another seed moves the end of the loss by {seed_spread(control, placebos):.4f}, too near to the gain ({numbers})"
