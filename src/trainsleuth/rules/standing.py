@@ -10,7 +10,7 @@ from trainsleuth.case.curve import Curve
 from trainsleuth.case.entries import LossCalls, Place
 
 ENOUGH = 40  # values of the loss below which nothing is said about its course
-MOVES = 0.05  # of its size: a loss whose noise leaves room for such a gain cannot be said to stand still
+MOVES = 0.08  # of its size: a loss whose noise leaves room for such a gain cannot be said to stand still
 CLASS_LOSSES = ("cross_entropy", "nll_loss")
 
 
