@@ -35,5 +35,5 @@ def busy_of(torch: Any) -> Callable[[], bool]:
 
 
 def readable(tensor: Any) -> bool:
-    """Whether its numbers are its own: to read a sharded tensor costs a collective, and a fake one has none."""
-    return getattr(type(tensor).__torch_dispatch__, "__name__", "") == "_disabled_torch_dispatch_impl"
+    """Whether its numbers are its own: to read a sharded tensor costs a collective, a fake one has none, a nested one has no shape."""
+    return getattr(type(tensor).__torch_dispatch__, "__name__", "") == "_disabled_torch_dispatch_impl" and not tensor.is_nested

@@ -117,7 +117,8 @@ class DeepWindow:
     # -- cuts ------------------------------------------------------------------------------------------------------
 
     def _patch_cuts(self) -> None:
-        """While a deep window lasts: note who detaches, reads out or rebuilds a tensor that carries a graph."""
+        """While a deep window lasts: note who detaches, reads out or rebuilds a tensor that carries a graph, over which axis a softmax
+        runs, and where a column meets a row."""
         tensor = self._torch.Tensor
         for name in ("detach", "detach_", "item", "numpy", "tolist", "__array__"):
             original = getattr(tensor, name)
@@ -157,9 +158,11 @@ class DeepWindow:
 
     def _note_pairs(self, one: Any, other: Any) -> None:
         """A column against a row of the same length: where all pairs are made, meant or not."""
-        if type(other) in (int, float) or not isinstance(other, self._torch.Tensor) or len(self._pairs) >= MOST_CUTS:
+        if not isinstance(other, self._torch.Tensor) or len(self._pairs) >= MOST_CUTS:
             return
         with self._plainly():
+            if not (readable(one) and readable(other)):
+                return
             shapes = [list(one.shape), list(other.shape)]
             column, row = sorted(shapes, key=len, reverse=True)
             if len(column) == 2 and len(row) == 1 and column == [row[0], 1] and row[0] > 1 and (one.requires_grad or other.requires_grad):
@@ -179,7 +182,7 @@ class DeepWindow:
         if not isinstance(dim, int) or len(self._of_one) >= MOST_CUTS:
             return
         with self._plainly():
-            if tensor.dim() and tensor.requires_grad and tensor.shape[dim] == 1 and tensor.numel() > 1:
+            if readable(tensor) and tensor.dim() and tensor.requires_grad and tensor.shape[dim] == 1 and tensor.numel() > 1:
                 self._of_one.append([places.of_frame(sys._getframe(3)), list(tensor.shape), dim])
 
     def _noting(self, name: str, original: Any) -> Any:

@@ -16,6 +16,7 @@ class ModelRecord:
         self.kind = type(module).__name__
         self.module = weakref.ref(module)
         self.plain: List[Any] = []  # parameters in plain lists, dicts and attributes
+        self._compared_at = 0
         self.list_parts(module)
         self.modes_said: Dict[Tuple[bool, bool], Tuple[Any, ...]] = {}
         self._calls: Dict[Setting, int] = {}
@@ -33,7 +34,11 @@ class ModelRecord:
         self.parameter_count = sum(1 for _ in module.parameters())
         self._identity = sum(map(id, module.parameters()))
 
-    def was_rebuilt(self, module: Any) -> bool:
+    def was_rebuilt(self, module: Any, moment: int) -> bool:
+        """Whether its parameters are others than they were; looked at once on each occasion, however often it is called."""
+        if self._compared_at == moment:
+            return False
+        self._compared_at = moment
         return sum(map(id, module.parameters())) != self._identity
 
     def describe_plain(self, watch: Any, hidden: Any) -> List[List[Any]]:

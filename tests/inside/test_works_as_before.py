@@ -86,3 +86,39 @@ def test_weights_of_every_number_type_are_looked_at(tmp_path: Path) -> None:
     chart.refresh()
     looked_at = {parameter.dtype for process in chart.training() for parameter in process.parameters.values() if parameter.gradient}
     assert looked_at == {"float64", "bfloat16", "float16", "float32"}  # complex ones are left alone
+
+
+NESTED = """
+import warnings
+
+import torch
+from torch import nn
+
+warnings.simplefilter("ignore")
+torch.manual_seed(0)
+
+class Pool(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.other = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return torch.softmax(self.one(x) * self.other(x), -1).to_padded_tensor(0.0)
+
+model = Pool()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(8):
+    sentences = torch.nested.nested_tensor([torch.randn(3, 4), torch.randn(5, 4)])
+    loss = model(sentences).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(float(loss).hex())
+"""
+
+
+def test_tensors_without_a_shape_leave_every_probe_on(tmp_path: Path) -> None:
+    plain, watched, report = both_ways([sys.executable, "-c", NESTED], tmp_path)
+    assert plain.stdout.count("0x") == 1, plain.stderr
+    assert watched.stdout == plain.stdout
+    assert report["probes_off"] == []

@@ -24,6 +24,12 @@ def called_from(wanted: List[Line], skip: int = 2) -> Optional[places.Place]:
     return place
 
 
+def holds_line(code: Any, wanted: List[Line]) -> bool:
+    """Whether one of the lines is part of this function."""
+    last = max((line for _, _, line in code.co_lines() if line), default=0) if hasattr(code, "co_lines") else 0
+    return any(file == code.co_filename and code.co_firstlineno <= line <= last for file, line in wanted)
+
+
 def says(watch: Any, knob: str) -> Callable[..., None]:
     """A function that records, once, that the knob had something to change; a trial without this fact is not applicable."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from _trainsleuth_inside.knobs.acting import lines, says
+from _trainsleuth_inside.knobs.acting import holds_line, lines, says
 
 
 def turn(watch: Any, at: Sequence[Sequence[Any]] = ()) -> None:
@@ -22,10 +22,7 @@ def turn(watch: Any, at: Sequence[Sequence[Any]] = ()) -> None:
 
     def is_meant(kind: Any) -> bool:
         code = getattr(kind.backward, "__code__", None)
-        if code is None:
-            return False
-        last = max((line for _, _, line in code.co_lines() if line), default=0) if hasattr(code, "co_lines") else 0
-        return any(file == code.co_filename and code.co_firstlineno <= line <= last for file, line in wanted)
+        return code is not None and holds_line(code, wanted)
 
     def derived(kind: Any, *args: Any, **kwargs: Any) -> Any:
         if kind not in chosen:

@@ -11,7 +11,7 @@ import functools
 import sys
 from typing import Any, Callable, Sequence
 
-from _trainsleuth_inside.knobs.acting import called_from, lines, says
+from _trainsleuth_inside.knobs.acting import called_from, holds_line, lines, says
 
 
 def turn(watch: Any, at: Sequence[Sequence[Any]] = ()) -> None:
@@ -68,8 +68,7 @@ def _leave_on(torch: Any, region: Any, acted: Callable[[Any], None], wanted: Any
         code = getattr(function, "__code__", None)
         if code is None:
             return wrapped
-        last = max((line for _, _, line in code.co_lines() if line), default=0) if hasattr(code, "co_lines") else 0
-        own = [line for file, line in wanted if file == code.co_filename and code.co_firstlineno <= line <= last]
+        own = holds_line(code, wanted)
 
         @functools.wraps(function)
         def chosen(*args: Any, **kwargs: Any) -> Any:

@@ -41,7 +41,10 @@ def turn(watch: Any, at: Sequence[Any] = ()) -> None:
 def _meant(input: Any, axis: Any) -> Optional[int]:
     if axis in (0, -2) and input.dim() == 2 and input.shape[0] > 1:
         return -1
-    if isinstance(axis, int) and input.dim() and input.shape[axis] == 1:
-        longer = [other for other in range(1, input.dim()) if input.shape[other] > 1]
-        return longer[0] if len(longer) == 1 else None
-    return None
+    return only_longer_axis(input.shape) if isinstance(axis, int) and input.dim() and input.shape[axis] == 1 else None
+
+
+def only_longer_axis(shape: Sequence[int]) -> Optional[int]:
+    """The axis, beside the batch, that has more than one element; None if there are several, or none."""
+    longer = [axis for axis in range(1, len(shape)) if shape[axis] > 1]
+    return longer[0] if len(longer) == 1 else None

@@ -81,7 +81,7 @@ def install(watch: Watch, probe: Probe) -> None:
                 return
             with watch.plainly():
                 record = register(module)
-        elif watch.sampling and record.was_rebuilt(module):
+        elif watch.sampling and record.was_rebuilt(module, watch.moment()):
             with watch.plainly():
                 record.list_parts(module)
                 describe(record, module)

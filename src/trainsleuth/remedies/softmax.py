@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 from libcst import matchers as m
 
+from _trainsleuth_inside.knobs.softmax_over_classes import only_longer_axis
 from trainsleuth.remedies.expressions import argument, called, calls_at, number_of, rewrite_as, set_argument
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
 
@@ -145,12 +146,12 @@ def _over_classes(source: Source, call: cst.Call) -> str:
 
 def longer_axis(source: Source, line: int, shape: list[int]) -> str:
     """A softmax over an axis of one element runs over the only other one that is longer."""
-    longer = [axis for axis in range(1, len(shape)) if shape[axis] > 1]
-    if len(longer) != 1:
+    longer = only_longer_axis(shape)
+    if longer is None:
         raise NotPossible(f"of the shape {tuple(shape)} more than one axis, or none, could be meant")
     for call in calls_at(source, line, *ACTIVATIONS):
         given = _axis_argument(call)
         if given is not None:
-            rewrite_as(source, given.value, str(longer[0]))
-            return f"the softmax in line {source.first_line(call)} runs over axis {longer[0]}, which has {shape[longer[0]]} elements, not one"
+            rewrite_as(source, given.value, str(longer))
+            return f"the softmax in line {source.first_line(call)} runs over axis {longer}, which has {shape[longer]} elements, not one"
     raise NotPossible(f"{source.path.name}:{line} applies no softmax with an axis written out")

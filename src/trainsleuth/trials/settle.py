@@ -136,14 +136,13 @@ class Experiment:
         self._files = [Path(place.file) for place in self.finding.where]
 
     def _trial(self, turned: bool, seed: int | None) -> Trial:
-        repeated = self.finding.rule in PROVED_BY_ANY_CHANGE
-        placebo = [] if seed is None else [Setting("nothing", {}) if repeated else Setting("seed", {"offset": seed})]
-        role: Role = "knob" if turned else "placebo" if placebo else "control"
-        again = f" {SEEDS.index(seed) + 2}" if seed is not None else ""
-        label = f"{self.label}{again}" if turned else ("repeated" if repeated else "other seed") if placebo else "control"
-        settings, files = (self.settings, self.files) if turned else ((), {})
-        standing = self.symptom == "hang"
-        return self.bench.trial(role, label, [*settings, *placebo], files=files, watched=self._files, standing=standing)
+        role: Role = "knob" if turned else "control" if seed is None else "placebo"
+        label, settings, files = (self.label, self.settings, self.files) if turned else (role, (), {})
+        if seed is not None:
+            repeats = self.finding.rule in PROVED_BY_ANY_CHANGE
+            settings = (*settings, Setting("nothing") if repeats else Setting("seed", {"offset": seed}))
+            label = f"{label} {SEEDS.index(seed) + 2}" if turned else "repeated" if repeats else "other seed"
+        return self.bench.trial(role, label, settings, files=files, watched=self._files, standing=self.symptom == "hang")
 
     def control(self, seed: int | None = None) -> Trial:
         return self._trial(False, seed)

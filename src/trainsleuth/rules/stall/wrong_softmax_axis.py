@@ -7,7 +7,7 @@ Why it matters
     Samples compete with each other for each class. The loss falls a little and means nothing; at inference, with one sample, every
     class has probability 1. Over one element every weight is 1, and what computes the scores gets a gradient of exactly zero.
 How it is confirmed
-    By the values, in every look; by the shape, in every deep window.
+    By the values, in every look; by the shape, in every deep window. Whether one element was meant, the trial settles.
 How to cure it
     `dim=-1` (or 1 for images): the axis of the classes. For scores of shape (B, T, 1), `dim=1`.
 When it is wrong
@@ -49,6 +49,7 @@ def _over_one_element(chart: ProcessChart) -> Verdict:
         step=3,
         statement="the softmax has the wrong dim, so that what it weighs is never weighed",
         advice=[f"Use the axis that is to be weighed, of ({', '.join(map(str, shape))}), as dim."],
+        certain=False,
     )
 
 
