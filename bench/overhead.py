@@ -14,13 +14,13 @@ import argparse
 import json
 import os
 import random
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +53,11 @@ def of_medians(pairs: Pairs) -> float:
 def of_means(pairs: Pairs) -> float:
     """Untrimmed: the rare dear steps are part of the price, and cutting either side's slowest would favour the other."""
     return sum(b for _, b in pairs) / sum(a for a, _ in pairs)
+
+
+def of_ratios(pairs: Pairs) -> float:
+    """For sides that ran at the same time, and share what the machine did then."""
+    return statistics.median(b / a for a, b in pairs)
 
 
 def with_interval(pairs: Pairs, statistic: Callable[[Pairs], float]) -> Ratio:
@@ -92,48 +97,45 @@ def steps(workloads: Sequence[str], seconds: float) -> list[str]:
 
 
 def runs(workloads: Sequence[str], pairs: int, seconds: float) -> None:
-    print("\nWhole runs, `trainsleuth run --quiet` against plain (interleaved pairs; the program times its own loop)")
+    """Both sides run at the same time, each on one core of its own, which the supervisor shares; the cores are swapped from pair to pair."""
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    print(f"\nWhole runs of {seconds:.0f} s, `trainsleuth run --quiet` against plain (side by side on one core each; the program times its own loop)")
     for workload in workloads:
+        count = _steps_for(workload, seconds)
         found: list[tuple[dict[str, float], dict[str, float]]] = []
         for index in range(pairs):
-            sides = ["plain", "watched"] if index % 2 == 0 else ["watched", "plain"]
-            times = {side: _whole_run(workload, seconds, side == "watched") for side in sides}
-            found.append((times["plain"], times["watched"]))
+            order = cores if index % 2 == 0 else cores[::-1]
+            with ThreadPoolExecutor(len(cores)) as pool:
+                plain, watched = pool.map(_whole_run, [workload] * 2, [count] * 2, (order[0], order[-1]), (False, True))
+            found.append((plain, watched))
         for clock in ("wall", "cpu"):
-            ratio = with_interval([(a[clock], b[clock]) for a, b in found], of_medians)
-            print(f"  {workload:<12} loop, {clock:<5} {ratio}  n={pairs}")
+            ratio = with_interval([(a[clock], b[clock]) for a, b in found], of_ratios)
+            print(f"  {workload:<12} loop, {clock:<5} {ratio}  n={pairs}, {count:,} steps")
         beside = statistics.median(b["beside"] for _, b in found)
-        share = beside / statistics.median(b["wall"] for _, b in found)
-        print(f"  {workload:<12} supervisor    {beside:.2f} s of CPU from start to report, {share:.1%} of the loop", flush=True)
+        print(f"  {workload:<12} supervisor    {beside:.2f} s of CPU from start to report", flush=True)
 
 
 def _watching(folder: str) -> list[str]:
     return [sys.executable, "-m", "trainsleuth", "run", "--quiet", "--case", f"{folder}/case", "--"]
 
 
-def _whole_run(workload: str, seconds: float, watched: bool) -> dict[str, float]:
+def _whole_run(workload: str, steps: int, core: int, watched: bool) -> dict[str, float]:
     """The loop's wall and CPU seconds, and the CPU seconds that processes other than the program used."""
-    program = [sys.executable, str(HERE / "whole_run.py"), workload, str(_steps_for(workload, seconds))]
+    program = [sys.executable, str(HERE / "whole_run.py"), workload, str(steps)]
     with tempfile.TemporaryDirectory(prefix="trainsleuth-bench-") as folder:
         command = [*_watching(folder), *program] if watched else program
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    times: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {**times, "beside": max(0.0, used - times["all_cpu"])}
-
-
-_measured: dict[str, float] = {}
+        pinned = [sys.executable, str(HERE / "on_core.py"), str(core), *command]
+        done = subprocess.run(pinned, cwd=folder, stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=True)
+    *_, times, used = done.stdout.strip().splitlines()
+    found: dict[str, float] = json.loads(times)
+    return {**found, "beside": max(0.0, float(used) - found["all_cpu"])}
 
 
 def _steps_for(workload: str, seconds: float) -> int:
-    """A number of steps that takes about so long here; the same for both sides."""
-    if workload not in _measured:
-        command = [sys.executable, str(HERE / "whole_run.py"), workload, "60"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=True)
-        _measured[workload] = json.loads(done.stdout.strip().splitlines()[-1])["wall"] / 60
-    return max(60, int(seconds / _measured[workload]))
+    """A number of steps that takes about so long here."""
+    command = [sys.executable, str(HERE / "whole_run.py"), workload, "60"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=True)
+    return max(60, int(60 * seconds / json.loads(done.stdout.strip().splitlines()[-1])["wall"]))
 
 
 def startup(pairs: int) -> None:
@@ -179,7 +181,7 @@ def main() -> int:
     if "steps" in parts:
         missed = steps(workloads, 30 * scale)
     if "runs" in parts:
-        runs(workloads, 3 if options.quick else 5, 4 * scale)
+        runs(workloads, 4 if options.quick else 6, 20 * scale)
     if "startup" in parts:
         startup(3 if options.quick else 5)
     if "peers" in parts:

@@ -13,9 +13,11 @@ from _trainsleuth_inside import places
 from _trainsleuth_inside.aside import readable
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.standing import stands_for
+from _trainsleuth_inside.tokens import is_tokens
 
 MOST_CALLS = 600
 MOST_CUTS = 200
+MOST_TOKENS = 8
 MOST_NODES = 50_000
 CHAIN = 24
 ROWS, COLUMNS = 32, 512
@@ -48,6 +50,7 @@ class DeepWindow:
         self._cuts: List[List[Any]] = []
         self._of_one: List[List[Any]] = []  # softmaxes over a single element
         self._pairs: List[List[Any]] = []  # where a column meets a row of the same length
+        self._tokens: List[Any] = []  # what was looked up in embeddings
         self._patched: List[Tuple[Any, str, Any]] = []
         self._root: Any = None
         self._cost = 0.0
@@ -118,7 +121,7 @@ class DeepWindow:
 
     def _patch_cuts(self) -> None:
         """While a deep window lasts: note who detaches, reads out or rebuilds a tensor that carries a graph, over which axis a softmax
-        runs, and where a column meets a row."""
+        runs, where a column meets a row, and which tokens are looked up."""
         tensor = self._torch.Tensor
         for name in ("detach", "detach_", "item", "numpy", "tolist", "__array__"):
             original = getattr(tensor, name)
@@ -145,6 +148,24 @@ class DeepWindow:
         for name in ("__sub__", "__rsub__", "sub", "__mul__", "__truediv__"):
             original = getattr(tensor, name)
             self._shadow(tensor, name, stands_for(original)(self._noting_pairs(original)))
+
+        embedding, note_tokens = self._torch.embedding, self._probe.guard(self._note_tokens)
+
+        @stands_for(embedding)
+        def looked_up(weight: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
+            note_tokens(indices)
+            return embedding(weight, indices, *args, **kwargs)
+
+        self._shadow(self._torch, "embedding", looked_up)
+
+    def _note_tokens(self, indices: Any) -> None:
+        with self._plainly():
+            if len(self._tokens) < MOST_TOKENS and readable(indices) and is_tokens(self._torch, indices):
+                self._tokens.append(indices.detach())
+
+    def tokens(self) -> List[Any]:
+        """The batches of tokens that were looked up since the last backward."""
+        return self._tokens
 
     def _noting_pairs(self, original: Any) -> Any:
         note = self._probe.guard(self._note_pairs)
@@ -279,7 +300,7 @@ class DeepWindow:
         self._watch.unchanged.let_go()
 
     def _forget(self) -> None:
-        self._calls, self._cuts, self._stack, self._of_one, self._pairs = [], [], [], [], []
+        self._calls, self._cuts, self._stack, self._of_one, self._pairs, self._tokens = [], [], [], [], [], []
 
     def _walk(self, root: Any) -> Tuple[List[Any], List[Any], List[List[Any]]]:
         seen: Dict[int, Any] = {}

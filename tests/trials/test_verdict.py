@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trainsleuth.trials.chance import ERROR_RATE, ends_lower, happens_less
+from trainsleuth.trials.chance import ERROR_RATE, ends_lower, happens_less, lower_in_pairs
 from trainsleuth.trials.measure import learning, learns
 from trainsleuth.trials.trial import Kind, Known, Outcome, Role
 from trainsleuth.trials.verdict import Symptom, Verdict, gains, judge, judge_suspicion
@@ -234,8 +234,28 @@ def test_a_knob_that_does_nothing_is_confirmed_in_less_than_five_per_cent_of_the
     for _ in range(2000):
         ends = [chance.gauss(1.0, 0.1) for _ in range(9)]
         looks = [(ends[: n + 1], ends[5 : 5 + n]) for n in range(1, 5)]
-        wrong += any(ends_lower(control, turned, 0.0) for control, turned in looks)
+        in_pairs = lower_in_pairs([control - turned for control, turned in zip(ends, ends[5:])], 0.0)
+        wrong += in_pairs or any(ends_lower(control, turned, 0.0) for control, turned in looks)
     assert wrong / 2000 < ERROR_RATE
+
+
+def with_seed(gain: float, seed: int) -> tuple[Outcome, Outcome]:
+    """Two runs over the same batches, whose losses depend on the seed far more than on the knob."""
+    rule = "precision/no-grad-scaler"
+    without, turned = outcome(2.0, 1.0 + 0.1 * seed, 1.0, rule=rule, seed=seed), outcome(2.0, 1.0 + 0.1 * seed, 0.0, rule=rule, seed=seed)
+    return without, replace(turned, curve=tuple((to, loss * (1 - gain * to / turned.curve[-1][0])) for to, loss in turned.curve))
+
+
+@pytest.mark.parametrize(("gain", "expected"), [(0.02, "confirmed"), (0.0, "inconclusive"), (0.004, "inconclusive")])
+def test_a_small_gain_that_every_seed_shows_is_seen_in_pairs(gain: float, expected: str) -> None:
+    rule = "precision/no-grad-scaler"
+    pairs = [with_seed(gain * (1 + 0.05 * seed), seed) for seed in range(4)]
+    (control, turned), others = pairs[0], pairs[1:]
+    placebos = [known("placebo", without) for without, _ in others]
+    first = judge(rule, known("control", control), known("knob", turned), placebos[:1])
+    assert first.more == (expected == "confirmed")
+    last = judge(rule, known("control", control), known("knob", turned), placebos, [known("knob", one) for _, one in others])
+    assert (last.status, last.more) == (expected, False)
 
 
 def test_the_chance_of_three_against_three_is_one_in_twenty() -> None:

@@ -1,8 +1,9 @@
-"""Whether a difference between runs could be chance: two small sequential tests, at most five per cent wrong altogether.
+"""Whether a difference between runs could be chance: small sequential tests, at most five per cent wrong altogether.
 
 Under the hypothesis that a knob does nothing, a run with the knob is just a run with another seed. Where the loss is compared, runs
-are added in pairs, and Student's test is made after each pair, at most four times; each time it may be wrong with 1.25 per cent. Where
-runs break or do not break, Fisher's test is made once, on three runs with the knob and three without.
+are added in pairs, and Student's test is made after each pair, at most four times; each time it may be wrong with one per cent. When
+all runs are there, it is made once more on the differences within pairs, which hold nothing of what the seeds do; that may be wrong
+with one per cent too. Where runs break or do not break, Fisher's test is made once, on three runs with the knob and three without.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 ERROR_RATE = 0.05
 MOST_PAIRS = 4
-CRITICAL = {1: 25.45, 2: 6.205, 3: 4.177, 4: 3.495, 5: 3.163, 6: 2.969, 7: 2.841, 8: 2.752}  # Student's t, one-sided 1.25 %
+CRITICAL = {1: 31.82, 2: 6.965, 3: 4.541, 4: 3.747, 5: 3.365, 6: 3.143, 7: 2.998, 8: 2.896}  # Student's t, one-sided 1 %
 BOTH_SIDES = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306}  # Student's t, 5 % outside
 
 
@@ -54,6 +55,14 @@ def ends_lower(control: Sequence[float], turned: Sequence[float], noise: float) 
     spread = max(sqrt(squares / freedom), noise)
     gain = mean(control) - mean(turned)
     return gain > CRITICAL[min(freedom, max(CRITICAL))] * spread * sqrt(1 / len(control) + 1 / len(turned))
+
+
+def lower_in_pairs(gains: Sequence[float], noise: float) -> bool:
+    """Whether runs with the knob end lower than those without that have the same seed: Student's t over the differences."""
+    freedom = len(gains) - 1
+    if freedom < 1:
+        return False
+    return mean(gains) > CRITICAL[min(freedom, max(CRITICAL))] * max(stdev(gains), noise) / sqrt(len(gains))
 
 
 def happens_less(control: Sequence[bool], turned: Sequence[bool]) -> float:

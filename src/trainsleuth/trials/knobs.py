@@ -100,6 +100,8 @@ _ALL = (
          "labels that do not exist", ("data/labels-out-of-range",)),
     Knob("labels-minus-1", "labels - 1", "class labels are counted from zero",
          "the smallest and the largest label", ("data/labels-off-by-one", "data/labels-out-of-range")),
+    Knob("next-token", "next token", "each answer of a language model is compared with the token that comes next",
+         "distance between tokens and targets", ("stall/inputs-and-targets-misaligned",)),
     Knob("shuffle", "shuffled", "loaders that go through their data in order shuffle",
          "classes per batch", ("data/not-shuffled",)),
     Knob("normalise-inputs", "normalised", "what a model is called with has mean 0 and spread 1",

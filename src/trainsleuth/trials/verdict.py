@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import mean
 from typing import Literal
 
-from trainsleuth.trials.chance import ERROR_RATE, MOST_PAIRS, ends_lower, happens_less
+from trainsleuth.trials.chance import ERROR_RATE, MOST_PAIRS, ends_lower, happens_less, lower_in_pairs
 from trainsleuth.trials.measure import ERRORS, has, learning, learns, mechanism_gone, mechanism_words, removed
 from trainsleuth.trials.trial import Known, Learning, Outcome
 
@@ -20,6 +21,7 @@ PROVED_BY_NO_CHANGE = ("stall/input-ignored",)
 PROVED_BY_ANY_CHANGE = ("autograd/silently-modified", "autograd/custom-backward-wrong")  # wrong gradients; what they cost is another matter
 NO_CHANGE = 0.03  # of the noise from step to step
 LEAST_GAIN = 0.05  # of the control's loss at its end
+LEAST_IN_PAIRS = 0.01  # the same, for a cause whose mechanism was seen to go, where every seed shows it
 BROKEN: dict[str, tuple[str, str]] = {  # in a run that has it, in one that has not
     "hang": ("stands still", "goes on"),
     "crash": ("crashes", "runs"),
@@ -54,6 +56,11 @@ class Runs:
     @property
     def all_turned(self) -> tuple[Outcome, ...]:
         return (self.turned, *(one for one in self.repeats if one.kind != "not applicable"))
+
+    @property
+    def pairs(self) -> tuple[tuple[Outcome, Outcome], ...]:
+        """Without and with the knob, each pair with the same seed."""
+        return ((self.control, self.turned), *zip(self.placebos, self.repeats))
 
     @property
     def exhausted(self) -> bool:
@@ -149,7 +156,7 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return "inconclusive", "another seed alone already removes the mechanism", False
     if rule in PROVED_BY_ANY_CHANGE and gone:
         return _changes_the_numbers(runs)
-    flipped, sure, words = _flips(runs, symptom)
+    flipped, sure, words = _flips(runs, symptom, LEAST_IN_PAIRS if gone else LEAST_GAIN)
     if not gone:
         if flipped:
             return "workaround", f"{words}, but the suspected mechanism is as before: something else was changed", False
@@ -165,7 +172,8 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
     if runs.control.kind == "stalled" and runs.turned.kind == "stalled":
         return "refuted", "the mechanism is real and was removed, yet the loss stays where it is: this is not why", False
     why = _no_gain(rule, runs.control, runs.turned, runs.placebos)
-    return "inconclusive", f"the mechanism is real and was removed, but {why}", _leans(runs) and not runs.exhausted
+    more = _leans(runs, LEAST_IN_PAIRS) and not runs.exhausted
+    return "inconclusive", f"the mechanism is real and was removed, but {why}", more
 
 
 def _changes_nothing(runs: Runs) -> Judged:
@@ -233,10 +241,11 @@ def _strayed(rule: str, control: Outcome, placebo: Outcome) -> bool:
     return has(rule, placebo) is False
 
 
-def _flips(runs: Runs, symptom: Symptom) -> tuple[bool, bool, str]:
+def _flips(runs: Runs, symptom: Symptom, least: float = LEAST_GAIN) -> tuple[bool, bool, str]:
     """Whether the knob changes the outcome, whether that cannot be chance, and how to say it."""
     if symptom == "loss":
-        return _loss_falls_further(runs)
+        ends = _loss_falls_further(runs)
+        return ends if ends[1] else _falls_further_in_pairs(runs, least) or ends
     bad, good = BROKEN[symptom]
     control, turned = ([one.kind == symptom for one in side] for side in (runs.controls, runs.all_turned))
     if runs.turned.kind not in ("healthy", "stalled"):
@@ -260,13 +269,37 @@ def _loss_falls_further(runs: Runs) -> tuple[bool, bool, str]:
     return True, len(control) > 1 and ends_lower(control, turned, noise), words
 
 
-def _leans(runs: Runs) -> bool:
+def _falls_further_in_pairs(runs: Runs, least: float) -> tuple[bool, bool, str] | None:
+    """The same by the differences within pairs, once all are there: what the seeds do to both runs of a pair drops out."""
+    if not runs.exhausted or not all(without.kind != "nan" and turned.kind == "healthy" for without, turned in runs.pairs):
+        return None
+    ends = [(before, after) for pair in runs.pairs for before, after in [compared(*pair)] if before is not None and after is not None]
+    gained = [before.last - after.last for before, after in ends]
+    if not lower_in_pairs(gained, difference_error(runs.control, runs.turned)) or mean(gained) < _worth(ends[0][0], least):
+        return None
+    share = f" ({mean(gained) / abs(ends[0][0].last):.1%})" if ends[0][0].last else ""
+    words = f"the loss ends lower by {mean(gained):.4g}{share} than with the same seed and the mechanism: the mean of {len(gained)} pairs"
+    return True, True, f"{words} ({min(gained):.4g} to {max(gained):.4g})"
+
+
+def difference_error(one: Outcome, other: Outcome) -> float:
+    """The error of the difference between the ends of two losses; what both have from the same batches drops out of it."""
+    before, after = compared(one, other)
+    if before is None or after is None:
+        return 0.0
+    apart = float((before.last_error**2 + after.last_error**2) ** 0.5)
+    own = dict(one.curve)
+    between = learning([(to, own[to] - loss) for to, loss in other.curve if to in own])
+    return min(apart, between.last_error) if between is not None else apart
+
+
+def _leans(runs: Runs, least: float = LEAST_GAIN / 2) -> bool:
     """Whether the loss ends lower, if not clearly: more runs might show it."""
     before, after = compared(runs.control, runs.turned)
     if before is None or after is None or runs.turned.kind == "nan" or not learns(after):
         return False
-    error = (before.last_error**2 + after.last_error**2) ** 0.5
-    return bool(before.last - after.last > max(2 * error, 0.5 * _worth(before)))
+    error = difference_error(runs.control, runs.turned)
+    return before.last - after.last > max(2 * error, _worth(before, least))
 
 
 def _no_gain(rule: str, control: Outcome, other: Outcome, placebos: Sequence[Outcome] = ()) -> str:
@@ -286,11 +319,6 @@ def _no_gain(rule: str, control: Outcome, other: Outcome, placebos: Sequence[Out
     return f"the loss ends higher, not lower ({numbers})"
 
 
-def symptom(rule: str, control: Outcome) -> bool:
-    """Whether the mechanism is there at all in this outcome."""
-    return has(rule, control) is True
-
-
 def gains(control: Outcome, turned: Outcome, placebos: Sequence[Outcome] = ()) -> bool:
     """Whether the outcome of `turned` is clearly better: finite, or a loss that ends lower, beyond its noise and worth the name."""
     if control.kind in BROKEN:
@@ -304,8 +332,8 @@ def gains(control: Outcome, turned: Outcome, placebos: Sequence[Outcome] = ()) -
     return learns(after) and before.last - after.last > max(ERRORS * noise, _worth(before), seed_spread(control, placebos))
 
 
-def _worth(before: Learning) -> float:
-    return max(LEAST_GAIN * abs(before.last), 0.01 * abs(before.first))
+def _worth(before: Learning, least: float = LEAST_GAIN) -> float:
+    return max(least * abs(before.last), 0.2 * least * abs(before.first))
 
 
 def compared(one: Outcome, other: Outcome) -> tuple[Learning | None, Learning | None]:

@@ -1,15 +1,19 @@
-"""The model learns nothing but the frequencies of the targets, and everything mechanical is in order.
+"""The targets do not belong to the inputs.
 
 What it detects
-    The loss stands still at the level of guessing for at least 150 steps; every parameter is held, gets a gradient and moves; the
-    predictions differ between samples; the labels vary. What is left: the targets do not belong to the inputs.
+    In a language model: the targets are the tokens of its own input, two ahead of their place (shifted twice) or one behind it (shifted
+    the wrong way). Anywhere: the loss stands still at the level of guessing for at least 150 steps; every parameter is held, gets a
+    gradient and moves; the predictions differ between samples; the labels vary. What is left: the targets do not belong to the inputs.
 Why it matters
-    A permutation applied to inputs and not to targets, or a batch that is off by one, looks like a hard problem.
+    A permutation applied to inputs and not to targets, or a batch that is off by one, looks like a hard problem. A model that is taught
+    to skip a token, or to repeat one, has a loss that falls and generates nonsense.
 How it is confirmed
-    Watching cannot settle it. The trial `overfit-one-batch` can: a fixed batch that can be learnt by heart shows that model, loss
-    and optimizer work, and the pairing of inputs and targets is at fault.
+    The distance between tokens and targets is counted in every deep window; the trial `next-token` shows what it costs. Of a loss that
+    stands still, watching cannot tell. The trial `overfit-one-batch` can: a fixed batch that can be learnt by heart shows that
+    model, loss and optimizer work, and the pairing of inputs and targets is at fault.
 How to cure it
-    Follow one sample by hand from the file to the loss; shuffle pairs, never sides.
+    Follow one sample by hand from the file to the loss; shuffle pairs, never sides. Models of Hugging Face shift the labels themselves:
+    give them `labels=input_ids`.
 When it is wrong
     Problems that are really as hard as that, learning rates that are far too small or too large, long plateaus. It is a suspicion.
 """
@@ -22,13 +26,18 @@ from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import number
 
 MANY = 150
+NEARLY_ALL, HARDLY = 0.98, 0.9
+DISTANCES = {-1: "one token behind", 0: "at the same place", 1: "one token ahead", 2: "two tokens ahead"}
 
 
 @cause_rule(
-    "stall/inputs-and-targets-misaligned", explains=("stall/flat-loss", "stall/uniform-predictions"), settled_by=("overfit-one-batch",),
+    "stall/inputs-and-targets-misaligned", explains=("stall/flat-loss", "stall/uniform-predictions"), settled_by=("overfit-one-batch", "next-token"),
     structural=False, last_resort=True,
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
+    shifted = _shifted(chart)
+    if shifted is not None:
+        return shifted
     now = standing(chart)
     if isinstance(now, str):
         return Missing(now)
@@ -62,4 +71,43 @@ def rule(chart: ProcessChart) -> Verdict:
         statement="targets may be paired with the wrong inputs",
         advice=["Follow one sample from file to loss. The trial `overfit-one-batch` would settle it."],
         certain=False,
+    )
+
+
+def _shifted(chart: ProcessChart) -> Seen | None:
+    """Targets that are the model's own tokens, and not the next ones; a run that compares with the next ones too has several heads."""
+    places = []
+    for calls in chart.loss_calls.values():
+        shares = {ahead: calls.numbers(f"ahead {ahead}") for ahead in DISTANCES}
+        looks = min(map(len, shares.values()))
+        if looks and max(max(values) for ahead, values in shares.items() if ahead == 1) >= HARDLY:
+            return None
+        found = [ahead for ahead, values in shares.items() if looks >= 2 and min(values) >= NEARLY_ALL]
+        if len(found) == 1:
+            places.append((calls, found[0], looks))
+    if not places:
+        return None
+    calls, ahead, looks = places[0]
+    right_for_some = ahead == 0
+    loaders = [loader.at for loader in chart.loaders.values() if loader.at]
+    why = {
+        2: "the labels are shifted twice: once by the program, once more where the loss is computed (models of Hugging Face shift them themselves)",
+        -1: "inputs and targets are shifted against each other the wrong way round",
+        0: "the targets are the inputs themselves: right for an autoencoder; a language model has then nothing to predict",
+    }[ahead]
+    return Seen(
+        title=f"each target is the input's own token {DISTANCES[ahead]}, not the next one",
+        where=[
+            Spot(calls.at, "inputs and targets meet here") if calls.at else None,
+            *[Spot(at, "the data come from here") for at in loaders[:1]],
+        ],
+        evidence=[
+            f"in {looks} steps that were looked at, at least {min(calls.numbers(f'ahead {ahead}')):.0%} of the targets are the token "
+            f"{DISTANCES[ahead]}, at most {max(calls.numbers('ahead 1')):.0%} the next one"
+        ],
+        severity="note" if right_for_some else "warning",
+        step=[sample["window"] for sample in calls.samples if "ahead 1" in sample["numbers"]][1],
+        statement=why,
+        advice=["Give targets that are one token ahead of the inputs, or `labels=input_ids` to a model that shifts them itself."],
+        certain=not right_for_some,
     )
