@@ -104,6 +104,14 @@ def test_a_trial_that_was_cut_short_is_compared_on_what_it_has() -> None:
     assert not gains(short, long)
 
 
+def test_a_run_that_explodes_at_first_does_not_hide_what_another_one_gains() -> None:
+    def after_explosion(seed: int) -> Outcome:
+        flat = outcome(2.3, 2.3, 3000, seed=seed)
+        return replace(flat, curve=((1, 5e4), (2, 2e4), (3, 4e3), (4, 900.0), (5, 100.0), *flat.curve[5:]))
+
+    assert status(after_explosion(0), outcome(13.0, 0.02, 0), after_explosion(1)) == "confirmed"
+
+
 def test_a_slow_drift_within_the_noise_is_no_learning() -> None:
     noisy = learning(curve(1.0, 0.97, noise=0.2))
     assert noisy is not None

@@ -22,6 +22,7 @@ from trainsleuth.rules.catalogue import all_rules
 from trainsleuth.rules.halves import in_float16, vanishing
 from trainsleuth.rules.kinds import EXAMINED, Missing, Seen, Spot
 from trainsleuth.rules.origins import has_recovered
+from trainsleuth.rules.stall.dead_units import DEAD, RECTIFIERS
 from trainsleuth.trials.sandbox import Ended
 from trainsleuth.trials.scores import scaler_words, scores
 from trainsleuth.trials.trial import Kind, Learning, Outcome, Trial, facts_of
@@ -56,7 +57,7 @@ def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
         kind=kind,
         why=why,
         learning=learning(curve),
-        mechanism={name: measured(run, chart) for name, measured in MECHANISMS.items()},
+        mechanism={name: number for name, measured in MECHANISMS.items() if (number := measured(run, chart)) is not None},
         windows=chart.windows,
         seconds=round(ended.seconds, 2),
         acted=not idle,
@@ -238,6 +239,16 @@ def own_backwards(run: RunChart, chart: ProcessChart) -> float:
     return float(max(0, len(chart.functions) - _turned(chart, "backward-by-autograd")))
 
 
+def dead_units(run: RunChart, chart: ProcessChart) -> float | None:
+    """Share of the units that are zero for every sample, in the worst layer over the last three looks; None where no layer rectifies."""
+    shares: dict[str, list[float]] = {}
+    for fact in [fact for fact in chart.deep if fact["calls"]][-3:]:
+        for row in fact["calls"]:
+            if row[3] in RECTIFIERS and row[15] is not None:
+                shares.setdefault(f"{row[2]} {row[0]}", []).append(row[15])
+    return max((min(found) for found in shares.values()), default=None)
+
+
 def vanishing_gradients(run: RunChart, chart: ProcessChart) -> float:
     """Share of the backwards looked at in which gradients are too small for float16."""
     found = vanishing(chart, in_float16(chart))
@@ -253,10 +264,11 @@ def _share(parameters: Sequence[Parameter], which: Callable[[Parameter], bool]) 
     return sum(parameter.count for parameter in parameters if which(parameter)) / total if total else 0.0
 
 
-MECHANISMS: dict[str, Callable[[RunChart, ProcessChart], float]] = {
+MECHANISMS: dict[str, Callable[[RunChart, ProcessChart], float | None]] = {
     "stall/params-frozen": moving_share,
     "stall/params-not-in-optimizer": orphans_standing,
     "stall/accumulated-gradients-discarded": discarded_per_window,
+    "stall/dead-units": dead_units,
     "mode/eval-during-training": asleep_in_training,
     "hang/openmp-thread-limit": threads_beyond_limit,
     "hang/openmp-after-fork": forks_with_threads,
@@ -271,6 +283,7 @@ WORDS = {
     "stall/params-not-in-optimizer": "{:.0f} weights without an owner",
     "stall/params-frozen": "{:.0%} of the weights move",
     "stall/accumulated-gradients-discarded": "{:.1f} lost micro-batches a step",
+    "stall/dead-units": "{:.0%} of a layer is dead",
     "mode/eval-during-training": "{:.0f} modules in eval mode",
     "hang/openmp-thread-limit": "{:.0f} threads beyond limit",
     "hang/openmp-after-fork": "{:.0f} forks with threads",
@@ -315,6 +328,8 @@ def mechanism_gone(rule: str, control: float, other: float) -> bool:
     """Whether the suspected mechanism is absent in the other trial, or clearly weaker."""
     if rule == "stall/params-frozen":
         return other > control + 0.02
+    if rule == "stall/dead-units":
+        return other < DEAD <= control
     return other < (control if rule == "autograd/custom-backward-wrong" else 0.5 * control)
 
 

@@ -275,7 +275,7 @@ def _falls_further_in_pairs(runs: Runs, least: float) -> tuple[bool, bool, str] 
         return None
     ends = [(before, after) for pair in runs.pairs for before, after in [compared(*pair)] if before is not None and after is not None]
     gained = [before.last - after.last for before, after in ends]
-    if not lower_in_pairs(gained, difference_error(runs.control, runs.turned)) or mean(gained) < _worth(ends[0][0], least):
+    if not lower_in_pairs(gained, difference_error(runs.control, runs.turned)) or mean(gained) < _worth(*ends[0], least):
         return None
     share = f" ({mean(gained) / abs(ends[0][0].last):.1%})" if ends[0][0].last else ""
     words = f"the loss ends lower by {mean(gained):.4g}{share} than with the same seed and the mechanism: the mean of {len(gained)} pairs"
@@ -299,7 +299,7 @@ def _leans(runs: Runs, least: float = LEAST_GAIN / 2) -> bool:
     if before is None or after is None or runs.turned.kind == "nan" or not learns(after):
         return False
     error = difference_error(runs.control, runs.turned)
-    return before.last - after.last > max(2 * error, _worth(before, least))
+    return before.last - after.last > max(2 * error, _worth(before, after, least))
 
 
 def _no_gain(rule: str, control: Outcome, other: Outcome, placebos: Sequence[Outcome] = ()) -> str:
@@ -312,6 +312,8 @@ def _no_gain(rule: str, control: Outcome, other: Outcome, placebos: Sequence[Out
     error = (before.last_error**2 + after.last_error**2) ** 0.5
     if gains(control, other):
         return f"another seed moves the end of the loss by {seed_spread(control, placebos):.4f}, too near to the gain ({numbers})"
+    if before.last - after.last > ERRORS * error:
+        return f"the loss ends lower by too little to count ({numbers})"
     if after.last - before.last <= ERRORS * error:
         return f"the loss does not tell the difference within {other.windows} steps ({numbers})"
     if rule == "mode/eval-during-training":
@@ -329,11 +331,12 @@ def gains(control: Outcome, turned: Outcome, placebos: Sequence[Outcome] = ()) -
     if before is None or after is None:
         return False
     noise = (before.last_error**2 + after.last_error**2) ** 0.5
-    return learns(after) and before.last - after.last > max(ERRORS * noise, _worth(before), seed_spread(control, placebos))
+    return learns(after) and before.last - after.last > max(ERRORS * noise, _worth(before, after), seed_spread(control, placebos))
 
 
-def _worth(before: Learning, least: float = LEAST_GAIN) -> float:
-    return max(least * abs(before.last), 0.2 * least * abs(before.first))
+def _worth(before: Learning, after: Learning, least: float = LEAST_GAIN) -> float:
+    """The least gain that counts. Of the two beginnings the smaller one is the scale: the other run may have exploded there."""
+    return max(least * abs(before.last), 0.2 * least * min(abs(before.first), abs(after.first)))
 
 
 def compared(one: Outcome, other: Outcome) -> tuple[Learning | None, Learning | None]:

@@ -19,11 +19,12 @@ from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import names, percent
 
+DEAD = 0.95  # of a layer's units
 RECTIFIERS = ("ReLU", "ReLU6", "Hardtanh", "Hardswish")
 
 
 @cause_rule(
-    "stall/dead-units", settled_by=("leaky",), explains=("stall/flat-loss", "stall/uniform-predictions"), structural=False,
+    "stall/dead-units", settled_by=("leaky", "learning-rate-tenth"), explains=("stall/flat-loss", "stall/uniform-predictions"), structural=False,
     masks=("stall/input-ignored", "stall/inputs-and-targets-misaligned", "stall/vanishing-gradient"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
@@ -37,7 +38,7 @@ def rule(chart: ProcessChart) -> Verdict:
     last = next((fact for fact in reversed(chart.deep) if fact["calls"]), None)
     rectified = [row for row in (last["calls"] if last else []) if row[3] in RECTIFIERS and row[15] is not None]
     worst = max(rectified, key=lambda row: row[15], default=None)
-    if worst is not None and worst[15] < 0.95:
+    if worst is not None and worst[15] < DEAD:
         return None
     if worst is None and sum(p.count for p in dead) < 0.5 * sum(p.count for p in owned):
         return None
