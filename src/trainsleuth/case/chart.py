@@ -233,7 +233,9 @@ class ProcessChart:
     def _loss(self, fact: Fact) -> None:
         at = place(fact["at"])
         if at is not None:
-            curve = self.losses.get(at) or self.losses.setdefault(at, Curve())
+            curve = self.losses.get(at)
+            if curve is None:
+                curve = self.losses[at] = Curve(began=max(0, int(fact.get("window", 0)) - fact["n"] - fact["not_finite"]))
             self.trained_from = self.trained_from or fact["t"]
             if fact["not_finite"] and self.bad_between is None:
                 self.bad_between = (self._losses_written_at, int(fact.get("window", 0)) + 1)

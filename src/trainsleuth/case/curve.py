@@ -26,6 +26,7 @@ class Curve:
     not_finite: int = 0
     last_bad: int = 0  # how many values there were when one was last not finite
     first_values: list[float] = field(default_factory=list)
+    began: int = 0  # windows that were made before its first value
 
     def add(
         self, to: int, n: int, mean: float, least: float | None, most: float | None, last: float,

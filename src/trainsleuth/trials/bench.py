@@ -97,6 +97,9 @@ class Bench:
         self.chart.refresh()
         main = max(self.chart.training(), key=lambda each: (each.windows, each.backwards), default=None)
         self.seen = 0 if main is None else main.windows or main.backwards
+        loss = main.main_loss() if main is not None else None
+        self.loss_at = None if loss is None else loss[0]
+        self.loss_began = 0 if loss is None else loss[1].began
         self._written = written_by(self.case, main.window_times if main is not None else ())
         self._start = 0  # the window whose checkpoint a trial may start from
         self._numbers = max((int(known.id[1:]) for known in self.known), default=0)
@@ -161,9 +164,9 @@ class Bench:
         if standing and not self.asked:
             past = self.stood_at()
             return Trial(role, label, tuple(settings), past + PAST_HANG, sources, files or {}, 2 * (past + PAST_HANG) * each_window,
-                         self.hang_after(), past, gone)  # fmt: skip
+                         self.hang_after(), past, gone, self.loss_at)  # fmt: skip
         return Trial(role, label, tuple(settings), self.windows, sources, files or {}, 2 * self.windows * each_window,
-                     self.hang_after() if standing else 0.0, gone=gone)  # fmt: skip
+                     self.hang_after() if standing else 0.0, gone=gone, loss_at=self.loss_at)  # fmt: skip
 
     def _digest(self, watched: tuple[Path, ...]) -> str:
         """Of the sources, once: what changes while trials run would make half of them another program."""

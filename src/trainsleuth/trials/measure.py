@@ -52,7 +52,7 @@ def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
     idle = [setting.knob for setting in trial.settings if setting.knob not in (*acted, "command-line")]
     if idle and kind in ("healthy", "stalled"):
         kind, why = "not applicable", _why_idle(charts) or f"the knob {idle[0]} found nothing to change"
-    curve = _points(chart)
+    curve = _points(trial, chart)
     return Outcome(
         kind=kind,
         why=why,
@@ -116,8 +116,8 @@ def _pace(chart: ProcessChart) -> float | None:
 def _kind(trial: Trial, chart: ProcessChart, charts: Sequence[ProcessChart], ended: Ended, stood: str) -> tuple[Kind, str]:
     if stood:
         return "hang", stood
-    main = chart.main_loss()
-    if main is not None and _ends_not_finite(main[1]):
+    main = _main_loss(trial, chart)
+    if main is not None and _ends_not_finite(main):
         return "nan", "the loss is not finite"
     crash = next((each.crash for each in charts if each.crash), None)
     if crash is not None and not chart.stopped:
@@ -136,7 +136,7 @@ def _kind(trial: Trial, chart: ProcessChart, charts: Sequence[ProcessChart], end
         if ended.kind == "time":
             return "hang", f"no training step within {ended.seconds:.0f} s"
         return "not applicable", "no training was seen"
-    measured = learning(_points(chart))
+    measured = learning(_points(trial, chart))
     return ("healthy", "") if measured is not None and learns(measured) else ("stalled", "the loss does not fall")
 
 
@@ -145,11 +145,22 @@ def _ends_not_finite(curve: Curve) -> bool:
     return not math.isfinite(curve.last) or again_and_again or (curve.not_finite > 0 and not curve.points)
 
 
-def _points(chart: ProcessChart) -> tuple[tuple[int, float], ...]:
+def _main_loss(trial: Trial, chart: ProcessChart) -> Curve | None:
+    """The loss that the run had most of; a trial, which is shorter, may have more of one that comes before it."""
+    if trial.loss_at is not None:
+        same = [curve for at, curve in chart.losses.items() if at == trial.loss_at]
+        near = [curve for at, curve in chart.losses.items() if (at.file, at.function) == (trial.loss_at.file, trial.loss_at.function)]
+        if same or near:
+            return (same or near)[0]
     main = chart.main_loss()
+    return None if main is None else main[1]
+
+
+def _points(trial: Trial, chart: ProcessChart) -> tuple[tuple[int, float], ...]:
+    main = _main_loss(trial, chart)
     if main is None:
         return ()
-    points = [(point.to, point.mean) for point in main[1].points]
+    points = [(point.to, point.mean) for point in main.points]
     stride = -(-len(points) // MOST_POINTS)
     return tuple(points if stride <= 1 else [_mean(points[at : at + stride]) for at in range(0, len(points), stride)])
 

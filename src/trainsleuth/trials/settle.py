@@ -14,7 +14,7 @@ from typing import Protocol
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.catalogue import rule_named
 from trainsleuth.rules.kinds import STANDSTILLS
-from trainsleuth.trials.bench import Begun, Bench, Done, OutOfTime, require_sandbox
+from trainsleuth.trials.bench import MOST_WINDOWS, Begun, Bench, Done, OutOfTime, require_sandbox
 from trainsleuth.trials.knobs import Knob, Pointed, easing, knobs_for
 from trainsleuth.trials.smallest import leave_out
 from trainsleuth.trials.trial import Known, Role, Setting, Trial
@@ -111,6 +111,8 @@ def _known_at(bench: Bench, finding: Suspected) -> int | None:
     if symptom == "hang":
         return None
     steps = [finding.step] if finding.step is not None else []
+    if symptom == "loss" and bench.loss_began:  # an earlier phase trains with another loss
+        steps.append(bench.loss_began + min(bench.seen - bench.loss_began, MOST_WINDOWS))
     if symptom == "nan":
         steps += [process.bad_between[1] for process in bench.chart.training() if process.bad_between]
     if symptom == "crash":

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import _trainsleuth_inside
+from trainsleuth.case.entries import Place
 from trainsleuth.case.folder import write_json
 from trainsleuth.trials import sandbox
 
@@ -47,6 +48,7 @@ class Trial:
     hang_after: float = 0.0  # seconds without a sign of life after which it is looked at from outside; 0: it is not
     past: int = 0  # windows that the run had made when it stood still: a trial must get further
     gone: tuple[Path, ...] = ()  # weights that the run wrote itself: a trial starts without them
+    loss_at: Place | None = None  # the line of the loss that counts; a program may train in several phases
 
     @property
     def key(self) -> str:
