@@ -76,6 +76,54 @@ def test_a_cause_is_proved_its_patch_verified_and_applied(sick: Path) -> None:
     assert Path(case, "backups", "B1", "train.py").read_text() == SICK
 
 
+IN_TWO_PHASES = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+x = torch.randn(512, 16)
+y = ((x[:, :4] > 0).long() * torch.tensor([1, 2, 4, 8])).sum(1)
+
+def warm_up(trunk):
+    head = nn.Linear(64, 16)
+    optimizer = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.5)
+    for step in range(210):
+        loss = nn.functional.mse_loss(head(trunk(x)), x)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+def tune(trunk):
+    model = nn.Sequential(trunk, nn.Linear(64, 5))
+    trunk.requires_grad_(False)
+    optimizer = torch.optim.SGD(model[1].parameters(), lr=0.5)
+    model[1] = nn.Linear(64, 16)
+    for step in range(240):
+        rows = torch.randint(0, 512, (64,))
+        loss = nn.functional.cross_entropy(model(x[rows]), y[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+trunk = nn.Sequential(nn.Linear(16, 64), nn.ReLU())
+warm_up(trunk)
+tune(trunk)
+"""
+
+
+@needs_sandbox
+def test_a_fault_in_the_second_phase_is_tried_there(server: ForkServer, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(IN_TWO_PHASES)
+    seen = server.run(tmp_path / "train.py", tmp_path / "case")
+    assert seen.rules[:1] == ["stall/params-not-in-optimizer"], seen.why()
+    proved = trainsleuth("prove", "case", "--json", "proof.json", cwd=tmp_path)
+    report = json.loads((tmp_path / "proof.json").read_text())
+    assert report["findings"][0]["causes"][0]["status"] == "confirmed", proved.stdout
+    rows = {trial["role"]: trial for trial in report["trials"] if "role" in trial}
+    assert rows["control"]["loss"]["last"] > 2, "the loss of the first phase was taken"
+
+
 def test_a_file_with_changes_that_are_not_committed_is_left_alone_unless_forced(sick: Path) -> None:
     case = str(sick.parent / "case")
     subprocess.run(["git", "init", "-q"], cwd=sick, check=True)
