@@ -75,6 +75,12 @@ def where_after_the_fact() -> Tensor:
     return torch.where(v > 100, torch.sqrt(v - 100), torch.zeros(())).sum()
 
 
+def where_between_two_uses_of_a_root() -> Tensor:
+    v = logits()
+    distance = (v - v.detach()).square().sum(1).sqrt()
+    return torch.where(torch.arange(6) > 2, distance.square(), F.relu(2 - distance).square()).mean()
+
+
 def masked_logarithm() -> Tensor:
     v = logits()
     p = v - v.detach()
@@ -111,6 +117,7 @@ SICK: dict[Callable[[], Tensor], str] = {
     deviation_of_one: "variance-of-one-sample",
     target_longer_than_input: "ctc-infinite",
     where_after_the_fact: "where-trap",
+    where_between_two_uses_of_a_root: "sqrt-at-zero",
     masked_logarithm: "where-trap",
     copy_over_what_nobody_wrote: "log-of-zero",
     nan_in_the_data: "bad-sample",

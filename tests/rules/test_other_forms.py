@@ -293,3 +293,120 @@ def test_all_pairs_in_a_loss_of_the_users_own_are_found_where_they_are_made(run_
         """)
     assert seen.rules[:1] == ["stall/shape-broadcast"], seen.why()
     assert seen.findings[0]["where"][0]["code"] == "error = 2.0 * (prediction - target)"
+
+
+TOWER = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+class Towers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tower, self.head = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16)), nn.Linear(16, 3)
+
+    @torch.no_grad()
+    def encode(self, x):
+        return self.tower(x)
+
+    def forward(self, x):
+        return self.head(self.encode(x))
+
+model = Towers()
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+for step in range(60):
+    x = torch.randn(32, 8)
+    loss = nn.functional.cross_entropy(model(x), x[:, :3].argmax(1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step % 20 == 19:
+        model.encode(torch.randn(4, 8))
+"""
+
+
+def test_a_tower_that_is_also_called_on_its_own_is_still_known_as_part_of_the_model(run_source: Run) -> None:
+    seen = run_source(TOWER)
+    assert seen.rules[:1] == ["stall/no-gradient"], seen.why()
+    assert "@torch.no_grad()" in seen.findings[0]["where"][0]["code"]
+
+
+SIZED = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+def size_of(trunk):
+    {before}
+    trunk.eval()
+    with torch.no_grad():
+        return trunk(torch.zeros(1, 8)).shape[1]
+
+trunk = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU())
+model = nn.Sequential(trunk, nn.Linear(size_of(trunk), 3))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+for step in range(80):
+    x = 3 * torch.randn(32, 8) + 1
+    loss = nn.functional.cross_entropy(model(x), x[:, :3].argmax(1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_part_that_stays_in_eval_mode_with_statistics_of_no_data(run_source: Run) -> None:
+    seen = run_source(SIZED.format(before="pass"))
+    assert seen.rules[:1] == ["mode/eval-during-training"], seen.why()
+    assert seen.findings[0]["where"][0]["code"] == "trunk.eval()"
+
+
+def test_a_part_that_keeps_the_statistics_it_has_learnt_is_no_finding(run_source: Run) -> None:
+    seen = run_source(SIZED.format(before="trunk(3 * torch.randn(256, 8) + 1)"))
+    assert seen.loud == [], seen.why()
+
+
+AVERAGED = """
+import torch
+from torch import nn
+from torch.optim.swa_utils import AveragedModel
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+
+def data(count):
+    x = torch.randn(count, 8)
+    return TensorDataset(x, x[:, :3].argmax(1))
+
+@torch.no_grad()
+def score(net, loader):
+    return sum(nn.functional.cross_entropy(net(x), y).item() for x, y in loader)
+
+model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 3))
+average = AveragedModel(model)
+{after}
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+train, held_out = DataLoader(data(640), 32, shuffle=True), DataLoader(data(128), 32)
+for epoch in range(6):
+    for x, y in train:
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        average.update_parameters(model)
+    model.eval()
+    print(score(average, held_out))
+    model.train()
+"""
+
+
+def test_an_average_of_the_weights_that_is_validated_in_train_mode(run_source: Run) -> None:
+    seen = run_source(AVERAGED.format(after=""))
+    assert seen.rules[:1] == ["mode/train-during-validation"], seen.why()
+    assert line_of(seen, "nothing calls eval() on it") == "average = AveragedModel(model)"
+
+
+def test_an_average_of_the_weights_in_eval_mode_is_no_finding(run_source: Run) -> None:
+    seen = run_source(AVERAGED.format(after="average.eval()"))
+    assert seen.loud == [], seen.why()

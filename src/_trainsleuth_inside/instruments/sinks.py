@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict, Iterator, List, NoReturn, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NoReturn, Optional, Set, Tuple
 
 from _trainsleuth_inside.graph import edges
 from _trainsleuth_inside.instruments.numbers import CLEAN, state
@@ -66,7 +66,10 @@ def file_of(dataset: Any, index: Any) -> Optional[str]:
 
 
 def used_by(root: Any, number: Optional[int], levels: int = 3) -> List[str]:
-    """Names of the autograd nodes that used the result of the node with this number, up to a few levels towards the loss."""
+    """Names of the autograd nodes that used the result of the node with this number, up to a few levels towards the loss.
+
+    A `where` both sides of which come from that node chooses nothing away, and is left out.
+    """
     users: Dict[int, List[Any]] = {}
     wanted: List[Any] = []
     for user, node in edges([root], MOST_NODES):
@@ -74,8 +77,19 @@ def used_by(root: Any, number: Optional[int], levels: int = 3) -> List[str]:
             users.setdefault(id(node), []).append(user)
         if node._sequence_nr() == number and node not in wanted and node.name() != "torch::autograd::AccumulateGrad":
             wanted.append(node)
+    behind = set(wanted)
+    waiting = list(wanted)
+    while waiting:
+        for user in users.get(id(waiting.pop()), []):
+            if user not in behind:
+                behind.add(user)
+                waiting.append(user)
     names: List[str] = []
     for _ in range(levels):
         wanted = [user for node in wanted for user in users.get(id(node), [])][:16]
-        names += [node.name() for node in wanted]
+        names += [node.name() for node in wanted if not ("Where" in node.name() and _on_both_sides(node, behind))]
     return names
+
+
+def _on_both_sides(node: Any, behind: Set[Any]) -> bool:
+    return sum(1 for branch, _ in node.next_functions if branch in behind) > 1

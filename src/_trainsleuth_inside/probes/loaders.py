@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.guard import Probe
@@ -40,7 +40,7 @@ def install(watch: Watch, probe: Probe) -> None:
         watch.facts.write(
             "loader", id=name, at=places.caller(2), dataset=type(loader.dataset).__name__, length=length,
             batch_size=loader.batch_size, sampler=sampler, batch_sampler=batch_sampler, workers=loader.num_workers,
-            drop_last=bool(loader.drop_last),
+            drop_last=bool(loader.drop_last), ordered_at=_order_of(loader),
         )  # fmt: skip
 
     loader_base.__init__ = __init__
@@ -98,3 +98,12 @@ def install(watch: Watch, probe: Probe) -> None:
         row[1], row[2] = 0, 0.0
         if n <= 4:
             watch.flush()
+
+
+def _order_of(loader: Any) -> Optional[places.Place]:
+    """Where the user's own sampler says in which order the samples come."""
+    for sampler in (getattr(loader, "batch_sampler", None), getattr(loader, "sampler", None)):
+        code = getattr(getattr(type(sampler), "__iter__", None), "__code__", None)
+        if code is not None and places.kind_of(code.co_filename) == places.USER:
+            return places.beginning_of(code)
+    return None

@@ -86,11 +86,12 @@ def install(watch: Watch, probe: Probe) -> None:
                 record.list_parts(module)
                 describe(record, module)
         setting = (module.training, grad_enabled(), watch.current_loader)
-        if record.count(setting):
+        first = record.count(setting)
+        if first:
             record.place(setting, places.of_frame(sys._getframe(2)))
             watch.flush_soon()
         watch.last_call = (record, setting, [weakref.ref(value) for value in args if isinstance(value, torch.Tensor)])
-        if watch.sampling and record.sensitive:
+        if (watch.sampling or first) and record.sensitive:
             with watch.plainly():
                 describe_mode(record, module, setting)
         if watch.deep and setting[1] and not watch.late.busy():
@@ -139,6 +140,24 @@ def install(watch: Watch, probe: Probe) -> None:
             in_eval=in_eval[:MOST_NAMES], eval_count=len(in_eval), train_count=in_train, windows=watch.windows,
             set_at=history.last(module, [path for path, _, _ in in_eval], False) if in_eval else history.last(module, [""], True),
         )  # fmt: skip
+        if in_eval and setting[1] and not watch.late.busy():
+            look_at_statistics(record)
+
+    def look_at_statistics(record: ModelRecord) -> None:
+        """Norm layers in eval mode normalise with what they have learnt, or with the zeros and ones that they were built with."""
+        paths: List[str] = []
+        changed: List[Any] = []
+        for path, reference in record.sensitive:
+            child = reference()
+            mean, variance = getattr(child, "running_mean", None), getattr(child, "running_var", None)
+            if child is not None and not child.training and mean is not None and variance is not None and len(paths) < MOST_NAMES:
+                paths.append(path)
+                changed.append((mean != 0).any() | (variance != 1).any())
+        read_all(watch, [flag.float() for flag in changed], lambda values: say_as_built(record, paths, values))
+
+    def say_as_built(record: ModelRecord, paths: List[str], values: List[float]) -> None:
+        as_built = [path for path, value in zip(paths, values) if not value]
+        watch.facts.write("norms_as_built", model=record.name, paths=as_built)
 
     def train(self: Any, mode: bool = True) -> Any:
         if history.nested or aside() or not probe.on:
@@ -271,14 +290,14 @@ def _dtype(module: Any) -> Any:
 
 
 def _creation(module: Any, made_at: Dict[int, Any]) -> List[List[Any]]:
-    """Where each submodule with parameters of its own was built, and when."""
+    """Where the model and each submodule with parameters of its own was built, and when."""
     rows: List[List[Any]] = []
     for path, child in module.named_modules():
         known = made_at.get(id(child))
         if (
             known is not None
             and known[0] == type(child).__name__
-            and (child._parameters or known[0] in NAMED)
+            and (child._parameters or known[0] in NAMED or not path)
             and len(rows) < 1000
         ):
             rows.append([path, known[1], known[2]])

@@ -73,6 +73,7 @@ class ProcessChart:
     bad_backward: int = 0  # by this backward a loss was not finite for the first time
     examined: list[Fact] = field(default_factory=list)
     bad_weights: list[Fact] = field(default_factory=list)
+    norms_as_built: dict[str, list[str]] = field(default_factory=dict)  # by model: in eval mode, with statistics of no data
     halved: list[Place] = field(default_factory=list)  # lines that made weights 16 bit
     functions: list[Fact] = field(default_factory=list)  # autograd Functions that the program defines itself
     checkpoint_random: list[Fact] = field(default_factory=list)
@@ -172,9 +173,13 @@ class ProcessChart:
         numbers = []
         for number, name, shape, dtype, trainable, frozen_at in rows:
             known = self._parameter(number)
-            if model is not None or known.name == "?":
+            whole = self.models.get(known.model or "")
+            if model is not None and (whole is None or whole.id == model or len(rows) >= len(whole.parameters)):
+                known.name, known.model = name, model
+            elif known.name == "?":
                 known.name = name
-            known.model = model or known.model
+            if model is not None:
+                known.names[model] = name
             known.shape, known.dtype = tuple(shape), dtype
             known.trainable = trainable
             known.ever_trainable = known.ever_trainable or trainable
@@ -208,8 +213,9 @@ class ProcessChart:
                 parameter.name, parameter.made_at = f"{path} ({kind})", place(at)
         for number in numbers:
             parameter = self.parameters[number]
-            at, made = creation.get(parameter.name.rpartition(".")[0], (None, 0.0))
-            parameter.made_at, parameter.made = at, made
+            at, made = creation.get(parameter.names[known.id].rpartition(".")[0], (None, 0.0))
+            if at is not None or parameter.model == known.id:
+                parameter.made_at, parameter.made = at, made
 
     def _windows(self, fact: Fact) -> None:
         optimizer = self.optimizers[fact["opt"]]
@@ -421,6 +427,9 @@ class ProcessChart:
     def _chance(self, fact: Fact) -> None:
         self.chance = fact
 
+    def _norms_as_built(self, fact: Fact) -> None:
+        self.norms_as_built[fact["model"]] = list(fact["paths"])
+
     def _bad_weights(self, fact: Fact) -> None:
         keep(self.bad_weights, fact, 8)
 
@@ -484,7 +493,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "loss_without_grad", "loader", "loader_pass", "scheduler", "scheduler_step", "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
-        "collective", "ddp", "chance", "examined", "bad_weights", "silent_change", "function", "halved",
+        "collective", "ddp", "chance", "examined", "bad_weights", "norms_as_built", "silent_change", "function", "halved",
         "checkpoint_random", "quit", "scaler_off", "scale", "clip", "scaled_step", "half_gradients", "half_params", "half_loss",
         "autocast_backward", "log_back", "log_stepless", "dropped", "log_filter", "writer", "two_writers",
     )

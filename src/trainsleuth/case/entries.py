@@ -40,6 +40,7 @@ class Parameter:
     number: int
     name: str = "?"
     model: str | None = None
+    names: dict[str, str] = field(default_factory=dict)  # in each model that was called; a tower may be called on its own too
     shape: tuple[int, ...] = ()
     dtype: str = ""
     trainable: bool = True

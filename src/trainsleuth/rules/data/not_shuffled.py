@@ -14,6 +14,7 @@ When it is wrong
 """
 
 from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.standing import label_counts
 from trainsleuth.rules.wording import number
@@ -47,6 +48,7 @@ def rule(chart: ProcessChart) -> Verdict:
         return Seen(
             title=f"the data come sorted: {number(observed)} classes per batch where shuffling would give {number(expected)}",
             where=[
+                *[Spot(at, "gives the order", function=True) for loader in largest[:1] if (at := place(loader.about.get("ordered_at")))],
                 *[Spot(loader.at, "does not shuffle") for loader in largest[:1] if loader.at],
                 Spot(calls.at, "labels seen here") if calls.at else None,
             ],

@@ -2,7 +2,7 @@
 
 What it detects
     The latest forwards that lead to a backward run with Dropout or BatchNorm layers in eval mode, and the parameters of that model
-    are trained.
+    are trained. Or norm layers of a model in train mode are in eval mode, trainable, with the statistics that they were built with.
 Why it matters
     Dropout does nothing, and BatchNorm uses running statistics that are never updated: fresh ones (mean 0, variance 1) normalise
     nothing at all.
@@ -11,8 +11,8 @@ How it is confirmed
 How to cure it
     Call `model.train()` at the start of each epoch, after validation.
 When it is wrong
-    Frozen BatchNorm in a model that is in train mode is a known practice: silent. A model without such layers does not care: silent.
-    Teachers, perceptual losses and attacks run in eval mode and are not what is trained.
+    Frozen BatchNorm that has learnt its statistics, in a model that is in train mode, is a known practice: silent. A model without such
+    layers does not care: silent. Teachers, perceptual losses and attacks run in eval mode and are not what is trained.
 """
 
 from trainsleuth.case.chart import ProcessChart
@@ -66,6 +66,38 @@ def rule(chart: ProcessChart) -> Verdict:
             step=max(3, int(fact["windows"])),
             statement="nothing calls train() before training goes on",
             advice=["Call `model.train()` at the start of each training epoch."],
+        )
+    return _in_part(chart)
+
+
+def _in_part(chart: ProcessChart) -> Verdict:
+    """The model is in train mode and norm layers in it are not. To keep statistics that were learnt is common; these were not."""
+    for model in chart.models.values():
+        fact = model.modes.get((True, True))
+        if fact is None or not _is_trained(chart, model):
+            continue
+        as_built = chart.norms_as_built.get(model.id, [])
+        affected = [path for path, _, frozen in fact["in_eval"] if path in as_built and not frozen]
+        if not affected:
+            continue
+        if chart.windows < 3:
+            return Missing("three windows")
+        set_at, at = place(fact["set_at"]), place(fact["at"])
+        return Seen(
+            title=f"{count(affected, 'norm layer')} of the model are trained in eval mode, with statistics of no data",
+            where=[
+                Spot(set_at, "puts them into eval mode, and nothing puts them back") if set_at else None,
+                Spot(at, "trained here") if at else None,
+            ],
+            evidence=[
+                f"in eval mode while the rest of the model is in train mode: {', '.join(affected[:4])}"
+                + (f" and {len(affected) - 4} more" if len(affected) > 4 else ""),
+                "they normalise with mean 0 and variance 1, as they were built: no batch has ever changed that",
+            ],
+            severity="warning",
+            step=max(3, int(fact["windows"])),
+            statement="nothing calls train() on these layers before training begins",
+            advice=["Call `.train()` on that part of the model after it was put into eval mode; a probe of its output size needs no eval mode."],
         )
     return None
 

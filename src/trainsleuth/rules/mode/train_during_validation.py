@@ -2,7 +2,8 @@
 
 What it detects
     A model with Dropout or BatchNorm runs in train mode without gradients on the batches of another loader than the one it is
-    trained from, or a loss is computed there without gradients.
+    trained from, or a loss is computed there without gradients. Or a copy of it that no optimizer holds (an average of the weights) does,
+    and its BatchNorm layers learn from that.
 Why it matters
     Dropout makes the result noisy and too low, and BatchNorm learns from the validation data: its running statistics leak.
 How it is confirmed
@@ -58,5 +59,41 @@ def rule(chart: ProcessChart) -> Verdict:
             step=int(losses[0]["windows"]) if losses else None,
             statement="nothing calls eval() before validation",
             advice=["Call `model.eval()` before validation and `model.train()` after it."],
+        )
+    return _of_a_copy(chart)
+
+
+def _of_a_copy(chart: ProcessChart) -> Verdict:
+    """A model that no optimizer holds (an average of the weights) is validated, and its BatchNorm layers learn from that."""
+    trained_from = {loader for model in chart.models.values() for (_, grad, loader) in model.calls if grad}
+    for model in chart.models.values():
+        if any(p.owners for p in map(chart.parameters.get, model.parameters) if p) or not model.parameters:
+            continue
+        fact = model.modes.get((True, False))
+        losses = [f for f in chart.losses_without_grad if f["model"] == model.id and f["training"] and f["windows"]]
+        elsewhere = {key: n for key, n in model.calls.items() if key[0] and not key[1] and key[2] is not None and key[2] not in trained_from}
+        in_eval = sum(n for (training, grad, _), n in model.calls.items() if not training and not grad)
+        norms = [path for path, kind in model.modules.items() if "BatchNorm" in kind]
+        asleep = {path for path, _, _ in fact["in_eval"]} if fact is not None else set()
+        norms = [path for path in norms if path not in asleep]
+        if fact is None or not losses or not trained_from or sum(elsewhere.values()) < 2 or in_eval or not norms:
+            continue
+        at = next((model.places.get(key) for key in elsewhere), None)
+        made_at = model.made.get("")
+        return Seen(
+            title=f"a copy of the model is validated in train mode: {count(norms, 'BatchNorm layer')} learn from the validation data",
+            where=[
+                Spot(at, "runs in train mode, without gradients") if at else None,
+                Spot(made_at, f"this {model.kind} was made here, and nothing calls eval() on it") if made_at else None,
+            ],
+            evidence=[
+                f"{sum(elsewhere.values()):,} forwards of {model.kind} without gradients in train mode, on batches that nothing is trained on",
+                f"{count(fact['train_count'], 'Dropout or norm layer')} in train mode",
+                "no optimizer holds its weights, so it is no part of the training",
+            ],
+            severity="warning",
+            step=int(losses[0]["windows"]),
+            statement="eval() is called on another model than the one that is validated",
+            advice=["Call `eval()` on the copy itself, once: it is never trained."],
         )
     return None

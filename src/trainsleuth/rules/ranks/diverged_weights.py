@@ -1,13 +1,15 @@
 """The ranks train models with different weights.
 
 What it detects
-    At the same step the ranks apply the same gradient (so it is averaged) to weights that are not the same.
+    At the same step the ranks apply the same gradient (so it is averaged) to weights that are not the same. Or the model is wrapped in
+    DDP, no forward goes through the wrapper, and gradients and weights of the ranks differ: nothing is averaged at all.
 Why it matters
     Each rank trains another model with the others' gradients. The loss of one rank may look fine; what is saved is one of several.
 How it is confirmed
     By the norms of gradients and weights that each rank records in the same windows; no collective of ours is added to the program.
 How to cure it
-    Broadcast the weights after they are made or loaded (DDP does when it is built: load before wrapping, or load on every rank).
+    Broadcast the weights after they are made or loaded (DDP does when it is built: load before wrapping, or load on every rank). Call
+    the DDP model itself, never a method of `model.module`, in training.
 When it is wrong
     Parallel experts and pipeline stages differ on purpose: their gradients differ as well, and nothing is said.
 """
@@ -44,7 +46,45 @@ def rule(run: RunChart) -> Verdict:
             ],
             step=window,
         )
-    return None
+    return _past_the_wrapper(ranks)
+
+
+def _past_the_wrapper(ranks: list[Rank]) -> Verdict:
+    """The model is wrapped in DDP, and something else than the wrapper is called: each rank trains for itself."""
+    if len(ranks) < 2 or any(not rank.chart.ddp or _calls_wrapper(rank) for rank in ranks):
+        return None
+    one, other = ranks[:2]
+    apart = [window for window in sorted(set(one.chart.looks) & set(other.chart.looks)) if _both_differ(one, other, window)]
+    if len(apart) < ENOUGH:
+        return None
+    wrapped = [at for fact in one.chart.ddp if (at := place(fact["at"]))]
+    called = [at for model in one.chart.models.values() for (_, grad, _), at in model.places.items() if grad and at]
+    return Seen(
+        title="each rank trains for itself: the DDP wrapper is never called, so no gradients are shared",
+        where=[
+            *[Spot(at, "the model that is wrapped is called here, past the wrapper") for at in called[:1]],
+            *[Spot(at, "wrapped here") for at in wrapped[:1]],
+        ],
+        evidence=[
+            f"gradients and weights of ranks {one.number} and {other.number} differ in {len(apart)} windows, since window {apart[0]:,}",
+            "a DistributedDataParallel was made, and no forward with gradients went through it",
+        ],
+        statement="the forward goes to the inner model (`.module`), where nothing synchronises",
+        advice=["Call the wrapper: put what is computed into `forward`, and call `model(…)`, not `model.module.something(…)`."],
+        step=apart[ENOUGH - 1],
+    )
+
+
+def _calls_wrapper(rank: Rank) -> bool:
+    return any(model.kind == "DistributedDataParallel" and any(grad for _, grad, _ in model.calls) for model in rank.chart.models.values())
+
+
+def _both_differ(one: Rank, other: Rank, window: int) -> bool:
+    """Whether most gradients and most weights differ between two ranks."""
+    mine, theirs = one.chart.looks[window], other.chart.looks[window]
+    keys = [key for key in mine if key in theirs and mine[key][0] > 0]
+    differ = [key for key in keys if not close(mine[key][0], theirs[key][0], OTHER_WEIGHT) and not close(mine[key][1], theirs[key][1], OTHER_WEIGHT)]
+    return len(differ) > len(keys) / 2
 
 
 def _differing(one: Rank, other: Rank) -> dict[int, list[tuple[str, int]]]:

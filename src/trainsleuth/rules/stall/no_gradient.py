@@ -19,7 +19,7 @@ When it is wrong
 from typing import Any
 
 from trainsleuth.case.chart import ProcessChart
-from trainsleuth.case.entries import Place, place
+from trainsleuth.case.entries import Parameter, Place, place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import count, elements, names
@@ -65,12 +65,13 @@ def rule(chart: ProcessChart) -> Verdict:
     if chart.compiled is not None or not chart.deep:
         return Missing("a deep window, which shows whether these layers run in training (nothing may be compiled)")
     ran = _calls_without_reach(chart)
-    cut = [p for p in silent if (p.model, p.name.rpartition(".")[0]) in ran]
+    lost = {p.number: module for p in silent for module in _modules_of(p) if module in ran}
+    cut = [p for p in silent if p.number in lost]
     if not cut:
         return None
     meant = all(p.loaded for p in cut)
-    at, words = _where_cut(chart, {(p.model, p.name.rpartition(".")[0]) for p in cut})
-    modules = list(dict.fromkeys((p.model, p.name.rpartition(".")[0]) for p in cut))
+    at, words = _where_cut(chart, set(lost.values()))
+    modules = list(dict.fromkeys(lost.values()))
     shown = [path or chart.models[model or ""].kind for model, path in modules]
     called_at = place(ran[modules[0]][4])
     if at is None and elements(cut) < MINOR * elements([p for p in chart.called_parameters() if p.trainable]):
@@ -91,6 +92,11 @@ def rule(chart: ProcessChart) -> Verdict:
         else "nothing that reaches the loss uses these layers",
         advice=["Remove the cut; if it is meant, freeze the layers and leave them out of the optimizer."],
     )
+
+
+def _modules_of(parameter: Parameter) -> list[ModulePath]:
+    """The module that holds it, in each model that was called."""
+    return [(model, name.rpartition(".")[0]) for model, name in parameter.names.items()]
 
 
 def _only_without_gradients(chart: ProcessChart) -> Seen | None:

@@ -48,6 +48,8 @@ def rule(chart: ProcessChart) -> Verdict:
     where = [Spot(o.at, "it was built from other parameters") for o in latest if o.at][:2]
     for at in sorted({p.made_at for p in late if p.made_at})[:2]:
         where.append(Spot(at, "made after the optimizer"))
+    for at in sorted({p.frozen_at for p in orphans if p.frozen_at})[:1]:
+        where.append(Spot(at, "frozen here, and made trainable again after the optimizer was built"))
     for fact in chart.weights_loaded:
         if fact["assign"] and fact["at"]:
             where.append(Spot(Place(fact["at"][0], fact["at"][1]), "assign=True puts new parameters into the model"))
