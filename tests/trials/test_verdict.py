@@ -236,6 +236,18 @@ def test_what_does_not_matter_is_proved_by_exchanging_it() -> None:
     assert status(control, replace(outcome(0.7, 0.69, 0, seed=2), mechanism={}), placebo, rule=rule) == "refuted"
 
 
+@pytest.mark.parametrize(
+    ("scores", "repeated", "expected"),
+    [(0.128, 0.327, "confirmed"), (0.327, 0.327, "refuted"), (0.128, 0.3, "inconclusive"), (None, 0.327, "inconclusive")],
+)
+def test_a_validation_is_judged_by_its_scores(scores: float | None, repeated: float, expected: str) -> None:
+    rule = "mode/train-during-validation"
+    control = replace(outcome(2.0, 1.0, 0), mechanism={}, fired={rule: ""}, scores={"val_loss": 0.327})
+    placebo = replace(control, scores={"val_loss": repeated})
+    turned = replace(control, fired={}, scores={} if scores is None else {"val_loss": scores})
+    assert status(control, turned, placebo, rule=rule) == expected
+
+
 def test_a_knob_that_does_nothing_is_confirmed_in_less_than_five_per_cent_of_the_cases() -> None:
     chance = random.Random(0)
     wrong = 0

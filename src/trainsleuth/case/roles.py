@@ -60,7 +60,8 @@ def role_of(name: str) -> Role:
         return "speed" if re.search(r"/(?:s|sec|second)$", low) else "duration"
     if {"per", "second"} <= words or {"per", "sec"} <= words or words & _SPEED:
         return "speed"
-    if words & _NOT_A_COURSE:
+    averaged = {"ema"} if split_of(name) == "val" else set()  # of the loss it is a smoothed copy; of a validation, another model
+    if words & _NOT_A_COURSE - averaged:
         return "other"
     if words & _LOSS or words - _TRAIN - _HELD_OUT == {"cost"} or any(_ANY_LOSS.fullmatch(word) for word in words):
         return "loss"

@@ -18,7 +18,7 @@ from trainsleuth.trials.bench import MOST_WINDOWS, Begun, Bench, Done, OutOfTime
 from trainsleuth.trials.knobs import Knob, Pointed, easing, knobs_for
 from trainsleuth.trials.smallest import leave_out
 from trainsleuth.trials.trial import Known, Role, Setting, Trial
-from trainsleuth.trials.verdict import PROVED_BY_ANY_CHANGE, Symptom, Verdict, judge, judge_suspicion
+from trainsleuth.trials.verdict import BESIDE_A_REPEAT, Symptom, Verdict, judge, judge_suspicion
 
 SEEDS = (1000, 2000, 3000, 4000)
 HANGS = ("hang/", "ranks/")
@@ -141,7 +141,7 @@ class Experiment:
         role: Role = "knob" if turned else "control" if seed is None else "placebo"
         label, settings, files = (self.label, self.settings, self.files) if turned else (role, (), {})
         if seed is not None:
-            repeats = self.finding.rule in PROVED_BY_ANY_CHANGE
+            repeats = self.finding.rule in BESIDE_A_REPEAT
             settings = (*settings, Setting("nothing") if repeats else Setting("seed", {"offset": seed}))
             label = f"{label} {SEEDS.index(seed) + 2}" if turned else "repeated" if repeats else "other seed"
         return self.bench.trial(role, label, settings, files=files, watched=self._files, standing=self.symptom == "hang")
@@ -175,9 +175,12 @@ class Experiment:
     def pairs(self) -> int:
         return sum(1 for seed in SEEDS if self.control(seed).key in self.got)
 
+    def _of_other_seeds(self, trial: Callable[[int], Trial]) -> list[Known]:
+        """Those that were run, each once: where the placebo is a repeat, every seed names the same run."""
+        return [self.got[key] for key in dict.fromkeys(trial(seed).key for seed in SEEDS) if key in self.got]
+
     def verdict(self, rule: str | None, name: str = "", once: bool = False) -> Verdict:
-        placebos = [self.known(one) for seed in SEEDS if (one := self.control(seed)).key in self.got]
-        repeats = [self.known(one) for seed in SEEDS if (one := self.turned(seed)).key in self.got]
+        placebos, repeats = self._of_other_seeds(self.control), self._of_other_seeds(self.turned)
         control, turned = self.known(self.control()), self.known(self.turned())
         if name or rule is None:
             return judge_suspicion(name, rule, control, turned, placebos, repeats, self.symptom, once, self.removes, self.finding.symptoms)

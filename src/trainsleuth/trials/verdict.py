@@ -19,6 +19,8 @@ Status = Literal["confirmed", "refuted", "workaround", "inconclusive", "not appl
 Symptom = Literal["loss", "nan", "hang", "crash"]
 PROVED_BY_NO_CHANGE = ("stall/input-ignored",)
 PROVED_BY_ANY_CHANGE = ("autograd/silently-modified", "autograd/custom-backward-wrong")  # wrong gradients; what they cost is another matter
+PROVED_BY_SCORES = ("mode/train-during-validation",)  # the harm is in what validation says
+BESIDE_A_REPEAT = (*PROVED_BY_ANY_CHANGE, *PROVED_BY_SCORES)  # their placebo is the same run once more
 NO_CHANGE = 0.03  # of the noise from step to step
 LEAST_GAIN = 0.05  # of the control's loss at its end
 LEAST_IN_PAIRS = 0.01  # the same, for a cause whose mechanism was seen to go, where every seed shows it
@@ -156,6 +158,8 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return "inconclusive", "another seed alone already removes the mechanism", False
     if rule in PROVED_BY_ANY_CHANGE and gone:
         return _changes_the_numbers(runs)
+    if rule in PROVED_BY_SCORES and gone:
+        return _changes_the_scores(runs)
     flipped, sure, words = _flips(runs, symptom, LEAST_IN_PAIRS if gone else LEAST_GAIN)
     if not gone:
         if flipped:
@@ -206,6 +210,21 @@ def _changes_the_numbers(runs: Runs) -> Judged:
         f"without the mechanism {len(apart)} of {shared} losses are others{end}, from backward {apart[0][0]} on; a run that is only "
         "repeated gives the same numbers to the last digit"
     ), False  # fmt: skip
+
+
+def _changes_the_scores(runs: Runs) -> Judged:
+    """For a validation that says something else than it should: without the mechanism its scores differ, and a repeat gives the same."""
+    own, without = runs.control.scores, runs.turned.scores
+    shared = [name for name in own if name in without]
+    if not shared:
+        return "inconclusive", "the mechanism is real and was removed, but the trials log and print no score of a validation to compare", False
+    if not runs.placebos or any(placebo.scores.get(name) != own[name] for placebo in runs.placebos for name in shared):
+        return "inconclusive", "the program does not repeat its own scores, so a change of them shows nothing", False
+    other = [name for name in shared if without[name] != own[name]]
+    if not other:
+        return "refuted", f"all {len(shared)} scores are the same, with the mechanism and without: it does no harm here", False
+    said = ", ".join(f"{name} {without[name]:.4g} instead of {own[name]:.4g}" for name in other[:3])
+    return "confirmed", f"without the mechanism validation says {said}; a run that is only repeated gives the same as before", False
 
 
 def _suspected(rule: str | None, runs: Runs, symptom: Symptom, once: bool = False) -> Judged:
