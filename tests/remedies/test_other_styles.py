@@ -14,6 +14,74 @@ from trainsleuth.rules.catalogue import all_rules
 # rule, source, lines of the finding (`text|note`), evidence, lines taken out, lines put in
 STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
     (
+        "stall/inputs-and-targets-misaligned",
+        """
+        class Blocks(Dataset):
+            def __getitem__(self, i):
+                chunk = self.ids[i * self.block : (i + 1) * self.block + 1]
+                return {"input_ids": chunk[:-1], "labels": chunk[1:]}  # one block
+        """,
+        ["return {|inputs and targets meet here"], [],
+        ['return {"input_ids": chunk[:-1], "labels": chunk[1:]}  # one block'],
+        ['return {"input_ids": chunk[:-1], "labels": chunk[:-1]}  # one block'],
+    ),
+    (
+        "stall/inputs-and-targets-misaligned",
+        """
+        def collate(rows):
+            batch = torch.stack(rows)
+            return batch[:, 1:], batch[:, :-1]
+        """,
+        ["return batch|inputs and targets meet here"], [],
+        ["return batch[:, 1:], batch[:, :-1]"], ["return batch[:, :-1], batch[:, 1:]"],
+    ),
+    (
+        "schedule/warmup-never-ends",
+        """
+        class Net(L.LightningModule):
+            def configure_optimizers(self):
+                optimizer = torch.optim.AdamW(self.parameters())
+                plan = OneCycleLR(optimizer, 1e-3, total_steps=self.trainer.estimated_stepping_batches)
+                return {"optimizer": optimizer, "lr_scheduler": plan}
+        """,
+        ["plan = OneCycleLR|this schedule"], [],
+        ['return {"optimizer": optimizer, "lr_scheduler": plan}'],
+        ['return {"optimizer": optimizer, "lr_scheduler": dict(scheduler=plan, interval="step")}'],
+    ),
+    (
+        "schedule/decays-to-zero-early",
+        """
+        class Net(L.LightningModule):
+            def configure_optimizers(self):
+                optimizer = torch.optim.AdamW(self.parameters())
+                plan = CosineAnnealingLR(optimizer, self.epochs)
+                return [optimizer], [{"scheduler": plan, "interval": "step"}]
+        """,
+        ["plan = Cosine|this schedule"], [],
+        ['return [optimizer], [{"scheduler": plan, "interval": "step"}]'],
+        ['return [optimizer], [{"scheduler": plan, "interval": "epoch"}]'],
+    ),
+    (
+        "precision/clip-before-unscale",
+        """
+        class Trainer:
+            def clip(self):
+                clip_grad_norm_(self.net.parameters(), 1.0)
+
+            def norm(self):
+                self.scaler.unscale_(self.opt)
+                return self.net.weight.grad.norm()
+
+            def step(self, loss):
+                self.scaler.scale(loss).backward()
+                self.clip()
+                self.log(self.norm())
+                self.scaler.step(self.opt)
+        """,
+        ["clip_grad_norm_|clips scaled gradients"], [],
+        ["self.scaler.unscale_(self.opt)"], ["self.scaler.unscale_(self.opt)"],
+    ),
+    (
         "stall/double-softmax",
         """
         class Tagger(pl.LightningModule):
@@ -783,6 +851,22 @@ def test_where_no_rewrite_is_sound_there_is_advice_and_the_lines_to_look_at(tmp_
     assert patch is not None
     assert patch.kind == "advice"
     assert patch.lines == (f"{program.path}:{len(source.splitlines())}",)
+
+
+def test_a_module_that_the_file_of_the_finding_imports_is_patched(tmp_path: Path) -> None:
+    (tmp_path / "pkg").mkdir()
+    corpus = Program(tmp_path / "pkg", """
+        def block(ids):
+            return {"input_ids": ids[:-1], "labels": ids[1:]}
+    """, "corpus.py")  # fmt: skip
+    train = Program(tmp_path / "pkg", """
+        from .corpus import block
+
+        Trainer(train_dataset=[block(ids) for ids in texts]).train()
+    """)  # fmt: skip
+    patch = propose(train.finding("stall/inputs-and-targets-misaligned", "Trainer(|inputs and targets meet here"))
+    assert patch is not None
+    assert list(patch.files) == [corpus.path]
 
 
 def test_a_variable_from_outside_is_taken_away_there(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ Not applicable when no loss is scaled, or all gradients are unscaled in time
 from __future__ import annotations
 
 import functools
-from typing import Any, List
+from typing import Any, List, Set
 
 from _trainsleuth_inside.knobs.acting import before_each_step, says
 
@@ -18,8 +18,9 @@ def turn(watch: Any) -> None:
     torch = watch.torch
     acted = says(watch, "unscaled-in-time")
     base = torch.amp.GradScaler
-    scale = base.scale
+    scale, program_unscales = base.scale, base.unscale_
     scalers: List[Any] = []
+    by_us: Set[int] = set()  # optimizers that were unscaled before the program came to do it
 
     @functools.wraps(scale)
     def scale_known(self: Any, outputs: Any) -> Any:
@@ -29,12 +30,22 @@ def turn(watch: Any) -> None:
 
     base.scale = scale_known
 
+    @functools.wraps(program_unscales)
+    def unscale_once(self: Any, optimizer: Any) -> None:
+        if id(optimizer) in by_us and self._per_optimizer_states[id(optimizer)]["stage"].name == "UNSCALED":
+            by_us.discard(id(optimizer))
+            return
+        program_unscales(self, optimizer)
+
+    base.unscale_ = unscale_once
+
     def unscale(optimizer: Any) -> None:
         for scaler in scalers:
             state = scaler._per_optimizer_states[id(optimizer)]["stage"]
             if state.name == "READY" and any(p.grad is not None for group in optimizer.param_groups for p in group["params"]):
                 acted()
-                scaler.unscale_(optimizer)
+                program_unscales(scaler, optimizer)
+                by_us.add(id(optimizer))
 
     def owners(parameters: Any) -> List[Any]:
         wanted = {id(parameter) for parameter in parameters}

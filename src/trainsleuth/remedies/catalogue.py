@@ -31,9 +31,10 @@ from trainsleuth.remedies import (
     schedule,
     softmax,
     stepping,
+    targets,
     validation_mode,
 )
-from trainsleuth.remedies.desk import Desk, Diagnosed, Way, at_the_first, in_the_files
+from trainsleuth.remedies.desk import Desk, Diagnosed, Way, at_the_first, in_the_files, in_what_they_import
 from trainsleuth.remedies.frameworks import trainer_setting
 from trainsleuth.remedies.loss_arguments import when
 from trainsleuth.remedies.source import NotPossible, Source
@@ -191,6 +192,7 @@ REMEDIES: dict[str, Remedy] = {
         (
             in_the_files(loaders.same_order_for_both), in_the_files(loaders.one_order_for_two_loaders),
             at_the_first(loss_arguments.argmax_over_classes),
+            in_what_they_import(targets.shifted_once), in_what_they_import(targets.other_way_round),
         ),
     ),
     "stall/input-ignored": Remedy(
@@ -246,12 +248,12 @@ REMEDIES: dict[str, Remedy] = {
     # -- schedule ------------------------------------------------------------------------------------------------------
     "schedule/decays-to-zero-early": Remedy(
         "Count the schedule's length in the unit in which it is stepped: epochs times batches when it is stepped per batch.",
-        (at_the_first(schedule.length_in_batches), at_the_first(schedule.step_once_an_epoch)),
+        (at_the_first(schedule.length_in_batches), at_the_first(schedule.step_once_an_epoch), in_the_files(schedule.in_lightning("epoch"))),
     ),
     "schedule/warmup-never-ends": Remedy(
         "Count warm-up in the unit in which the scheduler is stepped: updates, not epochs, samples or micro-batches.",
         (
-            at_the_first(schedule.count_batches_not_samples), at_the_first(schedule.step_once_a_batch),
+            at_the_first(schedule.count_batches_not_samples), at_the_first(schedule.step_once_a_batch), in_the_files(schedule.in_lightning("step")),
             at_the_first(schedule.shorter_warmup), in_the_files(schedule.shorter_configured_warmup),
         ),
     ),

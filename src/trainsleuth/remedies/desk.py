@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+import libcst as cst
+
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.remedies.source import NotPossible, Source, read
 from trainsleuth.trials.knobs import Pointed
@@ -93,16 +95,50 @@ def at_the_first(*ways: Callable[[Source, int], str], code: str = "", note: str 
 def in_the_files(*ways: Callable[[Source], str]) -> Way:
     """A way that tries each of these on each file of the finding, until one of them fits."""
 
+    return lambda desk, finding: _first_that_fits(desk, [source.path for source in desk.sources(finding)], ways)
+
+
+def in_what_they_import(*ways: Callable[[Source], str]) -> Way:
+    """The same for the files of the finding and for the user's own modules that they import."""
+
     def way(desk: Desk, finding: Diagnosed) -> str:
-        problem = NotPossible("the finding names none of your own files")
-        for path in [source.path for source in desk.sources(finding)]:
-            for one in ways:
-                desk.afresh()
-                try:
-                    return one(desk.source(str(path)))
-                except NotPossible as found:
-                    problem = found
-        desk.afresh()
-        raise problem
+        own = [source.path for source in desk.sources(finding)]
+        imported = [path for source in desk.sources(finding) for path in _imported_files(source)]
+        return _first_that_fits(desk, list(dict.fromkeys([*own, *imported])), ways)
 
     return way
+
+
+def _first_that_fits(desk: Desk, paths: Sequence[Path], ways: Sequence[Callable[[Source], str]]) -> str:
+    problem = NotPossible("the finding names none of your own files")
+    for path in paths:
+        for one in ways:
+            desk.afresh()
+            try:
+                return one(desk.source(str(path)))
+            except NotPossible as found:
+                problem = found
+    desk.afresh()
+    raise problem
+
+
+def _imported_files(source: Source) -> Iterator[Path]:
+    """Modules beside the file, or beside its package, that it imports by name."""
+    folder = source.path.parent
+    for node in source.all(cst.ImportFrom):
+        module = source.code(node.module) if node.module is not None else ""
+        above = folder.parents[len(node.relative) - 2] if len(node.relative) > 1 else folder
+        names = [] if isinstance(node.names, cst.ImportStar) else [source.code(alias.name) for alias in node.names]
+        for base in (above,) if node.relative else (folder, folder.parent):
+            for dotted in (module, *(f"{module}.{name}".strip(".") for name in names)):
+                yield from _module_file(base, dotted)
+    for plain in source.all(cst.Import):
+        for alias in plain.names:
+            for base in (folder, folder.parent):
+                yield from _module_file(base, source.code(alias.name))
+
+
+def _module_file(base: Path, dotted: str) -> Iterator[Path]:
+    path = base.joinpath(*dotted.split(".")).with_suffix(".py") if dotted else base
+    if dotted and path.is_file():
+        yield path

@@ -84,19 +84,34 @@ def unscale_before_clipping(source: Source, line: int) -> str:
     """`scaler.unscale_(optimizer)` ahead of the clipping."""
     statement = source.statement_at(line)
     clips = [call for call in everything(statement) if isinstance(call, cst.Call) and called_name(call).startswith("clip_grad")]
-    home = source.enclosing(statement, cst.FunctionDef) or source.module
+    home: cst.CSTNode = source.enclosing(statement, cst.FunctionDef) or source.module
     if not clips:
         found = [call for call in called(source, "clip_grad_norm_", "clip_grad_value_", below=home)]
         if len(found) != 1:
             raise NotPossible(f"{source.path.name}:{line} does not clip gradients itself")
         statement = source.statement_of(found[0])
-    steps = [call for call in called(source, "step", below=home) if isinstance(call.func, cst.Attribute) and len(call.args) == 1
-             and re.search(r"scaler", source.code(call.func), re.I)]  # fmt: skip
-    if len(steps) != 1 or called(source, "unscale_", below=home):
+    steps = _scaler_steps(source, home)
+    around = source.enclosing(statement, cst.ClassDef)
+    if not steps and around is not None:  # the clipping is a method of its own
+        steps = [step for step in _scaler_steps(source, around) if source.code(step.func).startswith("self.")]
+        home = around
+    if len(steps) != 1:
         raise NotPossible("the scaler's step was not found beside the clipping")
     scaler = source.code(steps[0].func).rpartition(".")[0]
+    for late in called(source, "unscale_", below=home):
+        alone = source.parent(late)
+        if not isinstance(alone, cst.Expr):
+            raise NotPossible("gradients are unscaled in the middle of something else")
+        source.remove(alone)
     source.before(statement, f"{scaler}.unscale_({source.code(steps[0].args[0].value)})")
     return f"gradients are unscaled before they are clipped in line {source.first_line(statement)}"
+
+
+def _scaler_steps(source: Source, below: cst.CSTNode) -> list[cst.Call]:
+    return [
+        call for call in called(source, "step", below=below)
+        if isinstance(call.func, cst.Attribute) and len(call.args) == 1 and re.search(r"scaler", source.code(call.func), re.I)
+    ]  # fmt: skip
 
 
 def add_a_scaler(source: Source) -> str:

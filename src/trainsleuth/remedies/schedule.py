@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import libcst as cst
 from libcst import matchers as m
 
 from trainsleuth.remedies.desk import Desk, Diagnosed
-from trainsleuth.remedies.expressions import argument, called, calls_at, grouped, iterated, loop_around, number_of, rewrite_as
+from trainsleuth.remedies.expressions import (
+    argument,
+    called,
+    calls_at,
+    grouped,
+    iterated,
+    loop_around,
+    number_of,
+    rewrite_as,
+    text_of,
+)
 from trainsleuth.remedies.gradients_discarded import behind_the_scaler, looks_like_a_step
 from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything
 from trainsleuth.remedies.values import written_out
@@ -278,3 +290,42 @@ def _scheduler_of(source: Source, optimizer: str) -> str:
     if len(stepped) == 1:
         return stepped.pop()
     raise NotPossible("the scheduler's name was not found in this file")
+
+
+def in_lightning(interval: str) -> Callable[[Source], str]:
+    """`configure_optimizers` says how often the scheduler is stepped; without a word it is once an epoch."""
+
+    def way(source: Source) -> str:
+        for function in source.all(cst.FunctionDef):
+            if function.name.value != "configure_optimizers":
+                continue
+            for given in _schedulers_returned(source, function):
+                said = _entry(given, "interval") if isinstance(given, cst.Dict) else None
+                if said is not None and text_of(said) != interval:
+                    rewrite_as(source, said, f'"{interval}"')
+                elif said is None and interval == "step" and isinstance(given, (cst.Name, cst.Attribute, cst.Call)):
+                    rewrite_as(source, given, 'dict(scheduler={x}, interval="step")', x=given)
+                else:
+                    continue
+                return f"the scheduler is stepped once {'a batch' if interval == 'step' else 'an epoch'}: interval={interval!r}"
+        raise NotPossible("no configure_optimizers says how often a scheduler is stepped")
+
+    return way
+
+
+def _schedulers_returned(source: Source, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
+    """What `configure_optimizers` returns for its schedulers: `[optimizer], [scheduler]`, or a dictionary."""
+    for returned in source.all(cst.Return, function):
+        value = returned.value
+        if isinstance(value, cst.Tuple) and len(value.elements) == 2 and isinstance(value.elements[1].value, cst.List):
+            yield from (element.value for element in value.elements[1].value.elements)
+        elif isinstance(value, cst.Dict):
+            scheduler = _entry(value, "lr_scheduler")
+            if scheduler is not None:
+                yield scheduler
+
+
+def _entry(dictionary: cst.Dict, key: str) -> cst.BaseExpression | None:
+    return next(
+        (element.value for element in dictionary.elements if isinstance(element, cst.DictElement) and text_of(element.key) == key), None
+    )
