@@ -251,6 +251,18 @@ SMALL: list[tuple[str, dict[str, Any], str, str]] = [
     ("workers", {"count": 0}, DATA + "print(DataLoader(data, 4, num_workers=2, prefetch_factor=2).num_workers)", "0"),
     ("batch-size", {"factor": 2}, DATA + "print(DataLoader(data, batch_size=4).batch_size)", "8"),
     ("shuffle", {}, DATA + "print(type(DataLoader(data, 4).sampler).__name__)", "RandomSampler"),
+    ("shuffle", {}, DATA + "class InOrder:\n    def __iter__(self): return iter([[0, 1, 2], [3, 4]])\n    def __len__(self): return 2\n"
+     "rows = list(DataLoader(range(5), batch_sampler=InOrder()))\n"
+     "print([len(row) for row in rows], sorted(sum((row.tolist() for row in rows), [])))", "[3, 2] [0, 1, 2, 3, 4]"),
+    ("unscaled-in-time", {}, MODEL + "scaler = torch.amp.GradScaler('cpu', init_scale=64.0)\n"
+     "loss = model(x).pow(2).mean(); plain = torch.autograd.grad(loss, model.weight, retain_graph=True)[0]\n"
+     "for _ in range(2):\n    opt.zero_grad(); scaler.scale(loss).backward(retain_graph=True); nn.utils.clip_grad_norm_(model.parameters(), 1e9)\n"
+     "    scaler.unscale_(opt); print(torch.allclose(model.weight.grad, plain), end=' '); opt.zero_grad(set_to_none=False)\n"
+     "    scaler.step(opt); scaler.update()",
+     "True True"),
+    ("next-token", {}, "words = torch.arange(20).reshape(2, 10); logits = nn.Embedding(20, 20)(words)[:, :-2]\n"
+     "right = nn.functional.cross_entropy(logits.flatten(0, 1), words[:, 1:-1].flatten())\n"
+     "print(right.item() == nn.functional.cross_entropy(logits.flatten(0, 1), words[:, 2:].flatten()).item())", "True"),
     ("threads", {"count": 1}, "torch.set_num_threads(3); print(torch.get_num_threads())", "1"),
     ("onednn-off", {}, "print(torch.backends.mkldnn.enabled)", "False"),
     ("compile-off", {}, "model = nn.Linear(8, 2); print(torch.compile(model) is model)", "True"),

@@ -248,6 +248,19 @@ def test_a_validation_is_judged_by_its_scores(scores: float | None, repeated: fl
     assert status(control, turned, placebo, rule=rule) == expected
 
 
+@pytest.mark.parametrize(("turned", "expected"), [((0.9, 0.92, 0.93), "confirmed"), ((0.9, 0.7, 0.93), "inconclusive")])
+def test_what_a_training_loss_cannot_show_is_judged_by_the_score(turned: tuple[float, ...], expected: str) -> None:
+    rule = "data/not-shuffled"
+    flat = replace(FLAT, mechanism={}, fired={rule: ""})
+    with_it = [replace(flat, scores={"val_acc": score}) for score in (0.8, 0.81, 0.79)]
+    without = [replace(flat, fired={}, scores={"val_acc": score}) for score in turned]
+    first = judge(rule, known("control", with_it[0]), known("knob", without[0]), [known("placebo", with_it[1])])
+    assert (first.status, first.more) == ("inconclusive", True)
+    last = judge(rule, known("control", with_it[0]), known("knob", without[0]), [known("placebo", one) for one in with_it[1:]],
+                 [known("knob", one) for one in without[1:]])  # fmt: skip
+    assert last.status == expected
+
+
 def test_a_knob_that_does_nothing_is_confirmed_in_less_than_five_per_cent_of_the_cases() -> None:
     chance = random.Random(0)
     wrong = 0

@@ -1,14 +1,16 @@
 """Knob `shuffle`: training data come in random order.
 
-Changes        each DataLoader that goes through its data set in order gets a random sampler
+Changes        each DataLoader that goes through its data set in order gets a random sampler; what a sampler of the program's own gives is
+               shuffled, and comes in batches of the same lengths
 Mechanism      classes per batch
-Not applicable when the loaders shuffle already, have a sampler of their own, or the batches are cut by hand
+Not applicable when the loaders shuffle already, or the batches are cut by hand
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+import random
+from typing import Any, Callable, Iterator
 
 from _trainsleuth_inside.knobs.acting import says
 
@@ -26,6 +28,37 @@ def turn(watch: Any) -> None:
         if not asked and not own and not isinstance(dataset, data.IterableDataset):
             acted()
             args, options = args[:1], {**options, "shuffle": True}
+        for name in ("sampler", "batch_sampler"):
+            sampler = options.get(name)
+            if sampler is not None and not type(sampler).__module__.startswith("torch."):
+                options = {**options, name: Shuffled(sampler, name == "batch_sampler", acted)}
         init(self, dataset, *args, **options)
 
     base.__init__ = __init__
+
+
+class Shuffled:
+    """What another sampler gives, in random order; it draws no random number of the program's."""
+
+    def __init__(self, sampler: Any, in_batches: bool, acted: Callable[[], None]) -> None:
+        self._sampler, self._in_batches, self._acted = sampler, in_batches, acted
+        self._chance = random.Random(0)
+
+    def __iter__(self) -> Iterator[Any]:
+        given = list(self._sampler)
+        batches = [list(batch) for batch in given] if self._in_batches else [given]
+        indices = [index for batch in batches for index in batch]
+        self._chance.shuffle(indices)
+        self._acted()
+        if not self._in_batches:
+            yield from indices
+            return
+        for batch in batches:
+            yield indices[: len(batch)]
+            del indices[: len(batch)]
+
+    def __len__(self) -> int:
+        return len(self._sampler)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sampler, name)

@@ -54,7 +54,8 @@ class Knob:
         if self.name == "clear-only-after-step":
             clearing = [place for place in where if "zero_grad" in place.code or "clears" in place.note]
             by_hand = not any("zero_grad" in place.code for place in clearing)
-            return {"at": [[place.file, place.line] for place in clearing], "by_hand": by_hand}
+            meant = where if by_hand else clearing  # a framework's closure clears wherever the program calls it
+            return {"at": [[place.file, place.line] for place in meant], "by_hand": by_hand}
         if self.name == "operation-in-32-bits":
             return {"at": [[place.file, place.line] for place in where[:1]], "half": True}
         if self.name == "operation-guarded":

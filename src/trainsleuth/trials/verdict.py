@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Literal
 
+from trainsleuth.trials import ends
 from trainsleuth.trials.chance import ERROR_RATE, MOST_PAIRS, ends_lower, happens_less, lower_in_pairs
 from trainsleuth.trials.measure import ERRORS, has, learning, learns, mechanism_gone, mechanism_words, removed
 from trainsleuth.trials.trial import Known, Learning, Outcome
@@ -20,6 +21,7 @@ Symptom = Literal["loss", "nan", "hang", "crash"]
 PROVED_BY_NO_CHANGE = ("stall/input-ignored",)
 PROVED_BY_ANY_CHANGE = ("autograd/silently-modified", "autograd/custom-backward-wrong")  # wrong gradients; what they cost is another matter
 PROVED_BY_SCORES = ("mode/train-during-validation",)  # the harm is in what validation says
+SEEN_IN_SCORES = ("data/not-shuffled",)  # a loss over sorted batches is another quantity than one over mixed ones
 BESIDE_A_REPEAT = (*PROVED_BY_ANY_CHANGE, *PROVED_BY_SCORES)  # their placebo is the same run once more
 NO_CHANGE = 0.03  # of the noise from step to step
 LEAST_GAIN = 0.05  # of the control's loss at its end
@@ -169,6 +171,8 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return "inconclusive", "there is no placebo to compare with", False
     if flipped and sure:
         return "confirmed", f"without the mechanism {words}", False
+    if rule in SEEN_IN_SCORES:
+        return _scores_better(runs)
     if flipped:
         return "inconclusive", f"without the mechanism {words}; too few runs to rule out chance", not runs.exhausted
     if symptom != "loss":
@@ -225,6 +229,20 @@ def _changes_the_scores(runs: Runs) -> Judged:
         return "refuted", f"all {len(shared)} scores are the same, with the mechanism and without: it does no harm here", False
     said = ", ".join(f"{name} {without[name]:.4g} instead of {own[name]:.4g}" for name in other[:3])
     return "confirmed", f"without the mechanism validation says {said}; a run that is only repeated gives the same as before", False
+
+
+def _scores_better(runs: Runs) -> Judged:
+    """By the program's own score: every run without the mechanism better than every run with it, three against three."""
+    measure = ends.choose([*runs.controls, *runs.all_turned])
+    if measure is None or measure.name == ends.TRAINING_LOSS:
+        return "inconclusive", "the mechanism is real and was removed; its harm is not in the training loss, and no score is logged or printed", False
+    control, turned = ([one.scores[measure.name] for one in side] for side in (runs.controls, runs.all_turned))
+    with_it, without = (", ".join(f"{one:.4g}" for one in side) for side in (control, turned))
+    words = f"{measure.name} ends at {without}, where it ends at {with_it} with it"
+    apart = min(measure.gain(before, after) for before in control for after in turned) > 0
+    if apart and len(control) >= 3 and len(turned) >= 3:
+        return "confirmed", f"without the mechanism {words}", False
+    return "inconclusive", f"the mechanism is real and was removed; {words}", apart and not runs.exhausted
 
 
 def _suspected(rule: str | None, runs: Runs, symptom: Symptom, once: bool = False) -> Judged:

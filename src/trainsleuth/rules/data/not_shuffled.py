@@ -35,7 +35,8 @@ def rule(chart: ProcessChart) -> Verdict:
         samples = [s["histogram"] for s in calls.samples if s.get("histogram") and sum(s["histogram"]) >= 4]
         if len(samples) < LOOKS:
             return Missing(f"{LOOKS} looks at the labels of a batch")
-        shuffling = [loader for loader in chart.loaders.values() if loader.passes and loader.about["sampler"] == "RandomSampler"]
+        trained_from = {loader for model in chart.models.values() for (_, grad, loader) in model.calls if grad}
+        shuffling = [loader for loader in chart.loaders.values() if loader.id in trained_from and loader.about["sampler"] == "RandomSampler"]
         if shuffling:
             continue
         total = sum(counts)
@@ -44,7 +45,7 @@ def rule(chart: ProcessChart) -> Verdict:
         if observed > 0.5 * expected:
             continue
         loaders = [loader for loader in chart.loaders.values() if loader.at and loader.about["sampler"] == "SequentialSampler"]
-        largest = sorted(loaders, key=lambda loader: -sum(p["batches"] for p in loader.passes))
+        largest = sorted(loaders, key=lambda loader: (loader.id not in trained_from, -sum(p["batches"] for p in loader.passes)))
         return Seen(
             title=f"the data come sorted: {number(observed)} classes per batch where shuffling would give {number(expected)}",
             where=[

@@ -31,7 +31,7 @@ DISTANCES = {-1: "one token behind", 0: "at the same place", 1: "one token ahead
 
 
 @cause_rule(
-    "stall/inputs-and-targets-misaligned", explains=("stall/flat-loss", "stall/uniform-predictions"), settled_by=("overfit-one-batch", "next-token"),
+    "stall/inputs-and-targets-misaligned", explains=("stall/flat-loss", "stall/uniform-predictions"), settled_by=("next-token", "overfit-one-batch"),
     structural=False, last_resort=True,
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
