@@ -171,10 +171,10 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return "inconclusive", "there is no placebo to compare with", False
     if flipped and sure:
         return "confirmed", f"without the mechanism {words}", False
+    if flipped and not (rule in SEEN_IN_SCORES and runs.exhausted):
+        return "inconclusive", f"without the mechanism {words}; too few runs to rule out chance", not runs.exhausted
     if rule in SEEN_IN_SCORES:
         return _scores_better(runs)
-    if flipped:
-        return "inconclusive", f"without the mechanism {words}; too few runs to rule out chance", not runs.exhausted
     if symptom != "loss":
         return "refuted", f"the mechanism is real and was removed, yet the program {BROKEN[symptom][0]} as before: this is not why", False
     if runs.control.kind == "stalled" and runs.turned.kind == "stalled":
