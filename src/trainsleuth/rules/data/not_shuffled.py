@@ -36,7 +36,8 @@ def rule(chart: ProcessChart) -> Verdict:
         if len(samples) < LOOKS:
             return Missing(f"{LOOKS} looks at the labels of a batch")
         trained_from = {loader for model in chart.models.values() for (_, grad, loader) in model.calls if grad}
-        shuffling = [loader for loader in chart.loaders.values() if loader.id in trained_from and loader.about["sampler"] == "RandomSampler"]
+        seen = [loader for loader in chart.loaders.values() if loader.passes and (loader.id in trained_from or None in trained_from)]
+        shuffling = [loader for loader in seen if loader.about["sampler"] == "RandomSampler"]
         if shuffling:
             continue
         total = sum(counts)

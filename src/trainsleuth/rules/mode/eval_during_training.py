@@ -16,7 +16,7 @@ When it is wrong
 """
 
 from trainsleuth.case.chart import ProcessChart
-from trainsleuth.case.entries import Model, place
+from trainsleuth.case.entries import Model, Parameter, place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import count
 
@@ -77,7 +77,8 @@ def _in_part(chart: ProcessChart) -> Verdict:
         if fact is None or not _is_trained(chart, model):
             continue
         as_built = chart.norms_as_built.get(model.id, [])
-        affected = [path for path, _, frozen in fact["in_eval"] if path in as_built and not frozen]
+        learn = {p.names[model.id].rpartition(".")[0] for p in _held(chart, model) if p.owners and p.with_gradient and model.id in p.names}
+        affected = [path for path, _, _ in fact["in_eval"] if path in as_built and path in learn]
         if not affected:
             continue
         if chart.windows < 3:
@@ -113,6 +114,9 @@ def _latest(model: Model) -> tuple[int, int]:
     return in_eval, total
 
 
+def _held(chart: ProcessChart, model: Model) -> list[Parameter]:
+    return [chart.parameters[n] for n in model.parameters if n in chart.parameters]
+
+
 def _is_trained(chart: ProcessChart, model: Model) -> bool:
-    held = [chart.parameters[n] for n in model.parameters if n in chart.parameters]
-    return any(p.owners and p.with_gradient for p in held)
+    return any(p.owners and p.with_gradient for p in _held(chart, model))
