@@ -124,7 +124,7 @@ def _at_the_end(ranks: Sequence[Rank]) -> Verdict:
             _count(most, number),
             sum(_count(least, n) for n, known in least.chart.collective_places.items() if known == (name, at)),
         )
-        if more != fewer:
+        if more != fewer and (more, fewer) != (1, 0):  # one call that a rank makes alone waits, and is found, or its record was lost
             named.append((name, at, more, fewer))
     if not named:
         return None

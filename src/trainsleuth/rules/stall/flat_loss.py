@@ -2,7 +2,8 @@
 
 What it detects
     After at least forty values the last quarter of the loss is no better than the second, and its level is that of the best
-    guess that ignores the input: the entropy of the labels for classes, the variance of the targets for regression.
+    guess that ignores the input: the entropy of the labels for classes, the variance of the targets for regression. Before a hundred
+    values it is a note, unless a cause explains it.
     From a log alone: a loss that is the same to the last printed digit from the first line to the last. One that merely wobbles
     without falling is not told: a converged run, a fine-tuning from a good start and a game look the same.
 Why it matters
@@ -22,6 +23,8 @@ from trainsleuth.rules.kinds import Missing, Seen, Verdict, record_rule, symptom
 from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import number
 
+LONG_ENOUGH = 100  # values: many sound runs stand at the level of guessing for their first steps
+
 
 @symptom_rule("stall/flat-loss")
 def rule(chart: ProcessChart) -> Verdict:
@@ -38,7 +41,7 @@ def rule(chart: ProcessChart) -> Verdict:
             f"{now.curve.count:,} values: first {number(now.curve.first)}, last quarter {number(now.level)}; "
             f"a guess that ignores the input gives {number(now.chance)}"
         ],
-        severity="critical",
+        severity="critical" if now.curve.count >= LONG_ENOUGH else "note",
         advice=["`trainsleuth prove` tests the suspected causes; none is certain from watching alone."],
     )
 
