@@ -13,6 +13,7 @@ from typing import FrozenSet
 
 ALWAYS = 3
 FREE_UNTIL = 100
+QUICK = 0.0015  # seconds: after a look a program with windows as short as that is slower for a while, which nobody can book; it gets half the looks
 ALLOWANCE = 0.05  # seconds that may be spent on landmarks beyond that before they have to fit the budget
 
 
@@ -36,7 +37,7 @@ class Share:
     """One kind of optional work, its measured cost, and how often it may be done."""
 
     def __init__(self, budget: float, densest: int = 1, allowance: float = ALLOWANCE) -> None:
-        self._budget = budget
+        self._full = self._budget = budget
         self._allowance = allowance
         self._densest = densest
         self._cost = 0.0
@@ -82,6 +83,7 @@ class Share:
 
     def _adapt(self, period: float) -> None:
         if period > 0:
+            self._budget = 0.5 * self._full if period < QUICK else self._full
             needed = (self._cost + self._awake) / (self._budget * period)
             stride = self._densest
             while stride < needed and stride < 1 << 30:
