@@ -40,10 +40,16 @@ def leading_to(roots: Iterable[Any], tensors: Collection[Any]) -> Set[Any]:
             users.setdefault(node, []).append(user)
         if id(getattr(node, "variable", None)) in wanted or node in made_by:
             ends.append(node)
+    return above(users, ends)
+
+
+def above(users: Dict[Any, List[Any]], starts: Iterable[Any]) -> Set[Any]:
+    """Every node that uses one of these, directly or by way of others."""
     found: Set[Any] = set()
-    while ends:
-        for user in users.get(ends.pop(), ()):
+    waiting = list(starts)
+    while waiting:
+        for user in users.get(waiting.pop(), ()):
             if user not in found:
                 found.add(user)
-                ends.append(user)
+                waiting.append(user)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Dict, Iterator, List, NoReturn, Optional, Set, Tuple
 
-from _trainsleuth_inside.graph import edges
+from _trainsleuth_inside.graph import above, edges
 from _trainsleuth_inside.instruments.numbers import CLEAN, state
 from _trainsleuth_inside.probes import crash
 
@@ -70,23 +70,17 @@ def used_by(root: Any, number: Optional[int], levels: int = 3) -> List[str]:
 
     A `where` both sides of which come from that node chooses nothing away, and is left out.
     """
-    users: Dict[int, List[Any]] = {}
+    users: Dict[Any, List[Any]] = {}
     wanted: List[Any] = []
     for user, node in edges([root], MOST_NODES):
         if user is not None:
-            users.setdefault(id(node), []).append(user)
+            users.setdefault(node, []).append(user)
         if node._sequence_nr() == number and node not in wanted and node.name() != "torch::autograd::AccumulateGrad":
             wanted.append(node)
-    behind = set(wanted)
-    waiting = list(wanted)
-    while waiting:
-        for user in users.get(id(waiting.pop()), []):
-            if user not in behind:
-                behind.add(user)
-                waiting.append(user)
+    behind = {*wanted, *above(users, wanted)}
     names: List[str] = []
     for _ in range(levels):
-        wanted = [user for node in wanted for user in users.get(id(node), [])][:16]
+        wanted = [user for node in wanted for user in users.get(node, [])][:16]
         names += [node.name() for node in wanted if not ("Where" in node.name() and _on_both_sides(node, behind))]
     return names
 

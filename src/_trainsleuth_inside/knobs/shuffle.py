@@ -9,6 +9,7 @@ Not applicable when the loaders shuffle already, or the batches are cut by hand
 from __future__ import annotations
 
 import functools
+import itertools
 import random
 from typing import Any, Callable, Iterator
 
@@ -30,7 +31,7 @@ def turn(watch: Any) -> None:
             args, options = args[:1], {**options, "shuffle": True}
         for name in ("sampler", "batch_sampler"):
             sampler = options.get(name)
-            if sampler is not None and not type(sampler).__module__.startswith("torch."):
+            if hasattr(sampler, "__len__") and not type(sampler).__module__.startswith("torch."):
                 options = {**options, name: Shuffled(sampler, name == "batch_sampler", acted)}
         init(self, dataset, *args, **options)
 
@@ -45,7 +46,7 @@ class Shuffled:
         self._chance = random.Random(0)
 
     def __iter__(self) -> Iterator[Any]:
-        given = list(self._sampler)
+        given = list(itertools.islice(self._sampler, len(self._sampler)))  # some never end
         batches = [list(batch) for batch in given] if self._in_batches else [given]
         indices = [index for batch in batches for index in batch]
         self._chance.shuffle(indices)

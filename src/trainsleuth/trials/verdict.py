@@ -236,10 +236,11 @@ def _scores_better(runs: Runs) -> Judged:
     measure = ends.choose([*runs.controls, *runs.all_turned])
     if measure is None or measure.name == ends.TRAINING_LOSS:
         return "inconclusive", "the mechanism is real and was removed; its harm is not in the training loss, and no score is logged or printed", False
-    control, turned = ([one.scores[measure.name] for one in side] for side in (runs.controls, runs.all_turned))
+    sides = ([ends.value(one, measure) for one in side] for side in (runs.controls, runs.all_turned))
+    control, turned = ([one for one in side if one is not None] for side in sides)
     with_it, without = (", ".join(f"{one:.4g}" for one in side) for side in (control, turned))
     words = f"{measure.name} ends at {without}, where it ends at {with_it} with it"
-    apart = min(measure.gain(before, after) for before in control for after in turned) > 0
+    apart = min((measure.gain(before, after) for before in control for after in turned), default=0.0) > 0
     if apart and len(control) >= 3 and len(turned) >= 3:
         return "confirmed", f"without the mechanism {words}", False
     return "inconclusive", f"the mechanism is real and was removed; {words}", apart and not runs.exhausted

@@ -1,9 +1,10 @@
 """The targets do not belong to the inputs.
 
 What it detects
-    In a language model: the targets are the tokens of its own input, two ahead of their place (shifted twice) or one behind it (shifted
-    the wrong way). Anywhere: the loss stands still at the level of guessing for at least 150 steps; every parameter is held, gets a
-    gradient and moves; the predictions differ between samples; the labels vary. What is left: the targets do not belong to the inputs.
+    In a language model: the targets are the tokens of its own input, two ahead of their place (shifted twice); as a note, one behind it
+    (shifted the wrong way) or at the same place. Anywhere: the loss stands still at the level of guessing for at least 150 steps;
+    every parameter is held, gets a gradient and moves; the predictions differ between samples; the labels vary. What is left: the
+    targets do not belong to the inputs.
 Why it matters
     A permutation applied to inputs and not to targets, or a batch that is off by one, looks like a hard problem. A model that is taught
     to skip a token, or to repeat one, has a loss that falls and generates nonsense.
@@ -88,11 +89,11 @@ def _shifted(chart: ProcessChart) -> Seen | None:
     if not places:
         return None
     calls, ahead, looks = places[0]
-    right_for_some = ahead == 0
+    right_for_some = ahead != 2  # an autoencoder repeats its input, an exercise for memory the token before
     loaders = [loader.at for loader in chart.loaders.values() if loader.at]
     why = {
         2: "the labels are shifted twice: once by the program, once more where the loss is computed (models of Hugging Face shift them themselves)",
-        -1: "inputs and targets are shifted against each other the wrong way round",
+        -1: "inputs and targets are shifted against each other the wrong way round, unless the model is to repeat what it has just seen",
         0: "the targets are the inputs themselves: right for an autoencoder; a language model has then nothing to predict",
     }[ahead]
     return Seen(
@@ -109,5 +110,5 @@ def _shifted(chart: ProcessChart) -> Seen | None:
         step=[sample["window"] for sample in calls.samples if "ahead 1" in sample["numbers"]][1],
         statement=why,
         advice=["Give targets that are one token ahead of the inputs, or `labels=input_ids` to a model that shifts them itself."],
-        certain=not right_for_some,
+        certain=False,
     )
