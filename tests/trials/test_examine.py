@@ -90,6 +90,30 @@ SURVIVES = """
         print(step, loss.item(), net.calls, net.norm.running_mean.sum().item(), torch.rand(()).item())
 """
 
+KEPT_BY_THE_TRAINER = """
+    import torch
+    from torch import nn
+
+    class Trainer:
+        def __init__(self):
+            torch.manual_seed(0)
+            self.net = nn.Linear(6, 3)
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.05)
+            self.best = float("nan")
+
+        def fit(self):
+            for self.step in range(20):
+                self.x = torch.randn(32, 6) * (900.0 if self.step == 12 else 1.0)
+                self.y = torch.randint(0, 3, (32,))
+                self.loss = nn.functional.nll_loss(torch.softmax(self.net(self.x), dim=1).log(), self.y)
+                assert torch.isfinite(self.loss), "the loss is not finite"
+                self.optimizer.zero_grad()
+                self.loss.backward()
+                self.optimizer.step()
+
+    Trainer().fit()
+"""
+
 
 def run(folder: Path, source: str, *options: str) -> tuple[dict[str, Any], subprocess.CompletedProcess[str]]:
     (folder / "train.py").write_text(textwrap.dedent(source))
@@ -111,6 +135,14 @@ def test_a_late_nan_of_an_unseeded_program_is_traced_to_its_operation(tmp_path: 
     assert first["where"][0]["around"]
     assert any("sandbox" in line or "replay" in line for line in first["evidence"])
     assert len((tmp_path / "log.txt").read_text().splitlines()) == 60, "the second run writes nothing of its own"
+
+
+@pytest.mark.timeout(200)
+def test_a_bad_loss_that_a_trainer_keeps_in_itself_is_traced_too(tmp_path: Path) -> None:
+    report, done = run(tmp_path, KEPT_BY_THE_TRAINER)
+    first = report["findings"][0]
+    assert first["rule"] == "nan/log-of-zero", done.stderr
+    assert first["where"][0]["line"] == line_of(KEPT_BY_THE_TRAINER, ".log()")
 
 
 @pytest.mark.timeout(200)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from itertools import islice
 from typing import Any, Dict, Iterator, List, NoReturn, Optional, Tuple
 
 from _trainsleuth_inside import places
@@ -66,11 +67,25 @@ def bad_values(frames: List[Any]) -> Iterator[Tuple[str, Any]]:
     """Single numbers in the program's own frames that are NaN or infinite, innermost frame first: perhaps it stopped because of them."""
     for frame in reversed(frames):
         if places.kind_of(frame.f_code.co_filename) == places.USER:
-            for name, value in list(frame.f_locals.items())[:MOST_LOCALS]:
+            for name, value in islice(_held(frame), MOST_LOCALS):
                 single = type(value).__name__ in ("Tensor", "Parameter") and value.numel() == 1 and value.device.type == "cpu"
                 number = value.item() if single else value
                 if isinstance(number, float) and (math.isnan(number) or (single and math.isinf(number))):
                     yield name, value
+
+
+def _held(frame: Any) -> Iterator[Tuple[str, Any]]:
+    """Its variables, and the tensors of the object it is a method of: a trainer may keep its loss in `self`.
+
+    Not the object's plain numbers: NaN is what many a best score begins with.
+    """
+    variables = list(frame.f_locals.items())
+    yield from variables
+    if frame.f_code.co_argcount and variables:
+        name, owner = frame.f_code.co_varnames[0], frame.f_locals.get(frame.f_code.co_varnames[0])
+        holds = getattr(owner, "__dict__", None)
+        if type(holds) is dict:
+            yield from ((f"{name}.{key}", value) for key, value in list(holds.items()) if not isinstance(value, float))
 
 
 def _names(frames: List[Any]) -> List[str]:
