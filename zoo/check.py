@@ -116,6 +116,8 @@ def judge_rewritten(specimen: Specimen, folder: Path) -> tuple[bool, str]:
 
     source = specimen.script.read_text(encoding="utf-8")
     original, output = _observe_in(folder / "original", specimen.script)
+    for beside in specimen.script.parent.iterdir():  # what it imports and reads
+        (folder / beside.name).symlink_to(beside)
     words = []
     for rewrite in (disguise, wrap):
         rewritten = rewrite(source)

@@ -14,6 +14,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 LOSSES = {
@@ -46,7 +47,14 @@ class Envelope(_torch.nn.Module):
             setattr(self.inner, name, value)
         else:
             super().__setattr__(name, value)
+
+    def __getitem__(self, index):
+        return self.inner[index]
+
+    def __iter__(self):
+        return iter(self.inner)
 """
+OF_TORCH = {"Module", "Dataset", "IterableDataset", "Sampler", "Optimizer", "Function", "NamedTuple", "Exception", "object"}
 
 
 @dataclass(frozen=True)
@@ -157,6 +165,12 @@ class _SwapLosses(ast.NodeTransformer):
 
 def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _first_name(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _torch(*path: str) -> ast.expr:
@@ -403,7 +417,19 @@ def _names_to_keep(tree: ast.Module) -> set[str]:
             kept.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
         elif isinstance(node, ast.keyword):
             kept |= parameters if node.arg is None else {node.arg} & parameters
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            kept |= {node.value} & parameters  # a framework may hand it over by that name
+    kept.update(argument.arg for method in _called_by_a_framework(tree) for argument in ast.walk(method) if isinstance(argument, ast.arg))
     return kept
+
+
+def _called_by_a_framework(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    """The methods of classes that build on one of another library: it calls them by their names and their arguments' names."""
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    ours = OF_TORCH | {node.name for node in classes}
+    for node in classes:
+        if any(_last_name(base) not in ours for base in node.bases):
+            yield from (statement for statement in node.body if isinstance(statement, ast.FunctionDef))
 
 
 def _own_attributes(tree: ast.Module) -> set[str]:
@@ -429,13 +455,14 @@ def _attributes_to_keep(tree: ast.Module) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.keyword) and node.arg is not None:
             kept.add(node.arg)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in imported:
+        elif isinstance(node, ast.Attribute) and _first_name(node) in imported:
             kept.add(node.attr)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) > 1 and " " not in node.value:
             text = node.value.lstrip("-").replace("-", "_")
             kept.update(name for name in own if text in name or name in text.split("."))
         elif isinstance(node, ast.ClassDef) and any(_last_name(base) == "NamedTuple" for base in node.bases):
             kept.update(getattr(t, "id", "") for s in node.body for t in _class_targets(s))
+    kept.update(method.name for method in _called_by_a_framework(tree))
     return kept
 
 
@@ -508,7 +535,11 @@ class _WrapModels(ast.NodeTransformer):
 
 
 def without_lines_of_code(output: str) -> str:
-    """What a program printed, without what shows its own source: of a traceback only the last line, of a warning nothing."""
+    """What a program printed, without what shows its own source: of a traceback only the last line, of a warning nothing.
+
+    What a framework prints about how fast it was is left out too.
+    """
+    output = re.sub(r"'\w+_(runtime|per_second)': '[^']*'", "", output)
     text, found, trace = output.partition("Traceback (most recent call last)")
     text = re.sub(r"^\S+\.py:\d+: \w*Warning: .*\n(  .*\n)?", "", text, flags=re.MULTILINE)
     return text + trace.strip().splitlines()[-1] if found else text
@@ -525,7 +556,10 @@ def what_differs(original: list[dict[str, Any]], rewritten: Rewritten, findings:
     if before["rule"] != now["rule"]:
         return f"first is {now['rule']}, of the original {before['rule']}"
     lines = {where["line"] for where in before["where"]}
-    if "model_wrapped" in rewritten.applied or any(rewritten.stands_for(where["line"], lines) for where in now["where"]):
+    beside = {(Path(where["file"]).name, where["line"]) for where in before["where"]}  # in a file that was not rewritten
+    if "model_wrapped" in rewritten.applied or any(
+        (Path(where["file"]).name, where["line"]) in beside or rewritten.stands_for(where["line"], lines) for where in now["where"]
+    ):
         return None
     if not lines and not now["where"]:
         return None
