@@ -31,6 +31,7 @@ from trainsleuth.supervise.command import environment_for
 HERE = Path(__file__).resolve().parent
 LIMIT = 600
 BOOTSTRAPS = 400
+GET_READY = 15.0  # seconds in which both sides of a pair have imported torch
 PEERS = {"anomaly": "torch.autograd.detect_anomaly", "torchmortem": "torchmortem (monitor, PyPI)"}
 Pairs = list[tuple[float, float]]
 
@@ -97,38 +98,47 @@ def steps(workloads: Sequence[str], seconds: float) -> list[str]:
 
 
 def runs(workloads: Sequence[str], pairs: int, seconds: float) -> None:
-    """Both sides run at the same time, each on one core of its own, which the supervisor shares; the cores are swapped from pair to pair."""
+    """Both sides run at the same time and share one core in turns, so that what the machine does meanwhile happens to both.
+
+    Two pairs at a time, one on each core. The CPU seconds of the loops are compared; to those of the watched side come the ones
+    that its supervisor used during the loop. The control compares plain with plain: what it shows is how much layout in memory does.
+    """
     cores = sorted(os.sched_getaffinity(0))[:2]
-    print(f"\nWhole runs of {seconds:.0f} s, `trainsleuth run --quiet` against plain (side by side on one core each; the program times its own loop)")
+    print(f"\nWhole runs of {seconds:.0f} s, `trainsleuth run --quiet` against plain (both on the same core; CPU seconds of the training loop)")
     for workload in workloads:
         count = _steps_for(workload, seconds)
-        found: list[tuple[dict[str, float], dict[str, float]]] = []
-        for index in range(pairs):
-            order = cores if index % 2 == 0 else cores[::-1]
-            with ThreadPoolExecutor(len(cores)) as pool:
-                plain, watched = pool.map(_whole_run, [workload] * 2, [count] * 2, (order[0], order[-1]), (False, True))
-            found.append((plain, watched))
-        for clock in ("wall", "cpu"):
-            ratio = with_interval([(a[clock], b[clock]) for a, b in found], of_ratios)
-            print(f"  {workload:<12} loop, {clock:<5} {ratio}  n={pairs}, {count:,} steps")
-        beside = statistics.median(b["beside"] for _, b in found)
-        print(f"  {workload:<12} supervisor    {beside:.2f} s of CPU from start to report", flush=True)
+        for what in ("control", "watched"):
+            found: list[tuple[dict[str, float], dict[str, float]]] = []
+            for index in range(0, pairs, len(cores)):
+                with ThreadPoolExecutor(len(cores)) as pool:
+                    found += pool.map(lambda core: _pair(workload, count, core, what == "watched", index % 4 == 0), cores)
+            alone = with_interval([(a["cpu"], b["cpu"]) for a, b in found], of_ratios)
+            both = with_interval([(a["cpu"], b["cpu"] + b["beside"]) for a, b in found], of_ratios)
+            target = f"{TARGETS[workload]:.2f}" if what == "watched" else ""
+            print(f"  {workload:<12} {what:<8} loop {alone!s:<26} with supervisor {both!s:<26} {target}  n={len(found)}, {count:,} steps", flush=True)
+
+
+def _pair(workload: str, steps: int, core: int, watched: bool, watched_first: bool) -> tuple[dict[str, float], dict[str, float]]:
+    begin = time.time() + GET_READY
+    with ThreadPoolExecutor(2) as pool:
+        sides = [pool.submit(_whole_run, workload, steps, core, side, begin) for side in ((watched, False) if watched_first else (False, watched))]
+        first, second = (side.result() for side in sides)
+    return (second, first) if watched_first else (first, second)
 
 
 def _watching(folder: str) -> list[str]:
     return [sys.executable, "-m", "trainsleuth", "run", "--quiet", "--case", f"{folder}/case", "--"]
 
 
-def _whole_run(workload: str, steps: int, core: int, watched: bool) -> dict[str, float]:
-    """The loop's wall and CPU seconds, and the CPU seconds that processes other than the program used."""
-    program = [sys.executable, str(HERE / "whole_run.py"), workload, str(steps)]
+def _whole_run(workload: str, steps: int, core: int, watched: bool, begin: float) -> dict[str, float]:
+    """The CPU seconds of the loop, and those that the supervisor used meanwhile."""
+    program = [sys.executable, str(HERE / "whole_run.py"), workload, str(steps), str(begin)]
     with tempfile.TemporaryDirectory(prefix="trainsleuth-bench-") as folder:
         command = [*_watching(folder), *program] if watched else program
         pinned = [sys.executable, str(HERE / "on_core.py"), str(core), *command]
         done = subprocess.run(pinned, cwd=folder, stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=True)
-    *_, times, used = done.stdout.strip().splitlines()
-    found: dict[str, float] = json.loads(times)
-    return {**found, "beside": max(0.0, float(used) - found["all_cpu"])}
+    found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found if watched else {**found, "beside": 0.0}
 
 
 def _steps_for(workload: str, seconds: float) -> int:

@@ -1,10 +1,15 @@
-"""One workload as a program of its own: WORKLOAD STEPS. Prints the seconds of its training loop as JSON."""
+"""One workload as a program of its own: WORKLOAD STEPS [WHEN]. Prints the seconds of its training loop as JSON.
+
+The loop begins at WHEN (seconds since 1970), so that two programs can begin together.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
+from pathlib import Path
 
 import torch
 from workloads import WORKLOADS
@@ -13,11 +18,19 @@ from workloads import WORKLOADS
 def main() -> None:
     torch.set_num_threads(1)
     step = WORKLOADS[sys.argv[1]]()
-    wall, cpu = time.perf_counter(), time.process_time()
+    if len(sys.argv) > 3:
+        time.sleep(max(0.0, float(sys.argv[3]) - time.time()))
+    beside, wall, cpu = _cpu_of(os.getppid()), time.perf_counter(), time.process_time()
     for _ in range(int(sys.argv[2])):
         step()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    print(json.dumps({"wall": wall, "cpu": cpu, "all_cpu": time.process_time()}))
+    print(json.dumps({"wall": wall, "cpu": cpu, "beside": _cpu_of(os.getppid()) - beside}))
+
+
+def _cpu_of(pid: int) -> float:
+    """The CPU seconds that a process has used: of the one that started us, which is the supervisor if there is one."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":
