@@ -97,7 +97,7 @@ def steps(workloads: Sequence[str], seconds: float) -> list[str]:
     return missed
 
 
-def runs(workloads: Sequence[str], pairs: int, seconds: float) -> None:
+def runs(workloads: Sequence[str], pairs: int, seconds: float) -> list[str]:
     """Both sides run at the same time and share one core in turns, so that what the machine does meanwhile happens to both.
 
     Two pairs at a time, one on each core. The CPU seconds of the loops are compared; to those of the watched side come the ones
@@ -105,6 +105,7 @@ def runs(workloads: Sequence[str], pairs: int, seconds: float) -> None:
     """
     cores = sorted(os.sched_getaffinity(0))[:2]
     print(f"\nWhole runs of {seconds:.0f} s, `trainsleuth run --quiet` against plain (both on the same core; CPU seconds of the training loop)")
+    missed = []
     for workload in workloads:
         count = _steps_for(workload, seconds)
         for what in ("control", "watched"):
@@ -116,6 +117,9 @@ def runs(workloads: Sequence[str], pairs: int, seconds: float) -> None:
             both = with_interval([(a["cpu"], b["cpu"] + b["beside"]) for a, b in found], of_ratios)
             target = f"{TARGETS[workload]:.2f}" if what == "watched" else ""
             print(f"  {workload:<12} {what:<8} loop {alone!s:<26} with supervisor {both!s:<26} {target}  n={len(found)}, {count:,} steps", flush=True)
+            if what == "watched" and both.low > TARGETS[workload]:
+                missed.append(f"whole runs of {workload}")
+    return missed
 
 
 def _pair(workload: str, steps: int, core: int, watched: bool, watched_first: bool) -> tuple[dict[str, float], dict[str, float]]:
@@ -196,7 +200,7 @@ def main() -> int:
     if "steps" in parts:
         missed = steps(workloads, 30 * scale)
     if "runs" in parts:
-        runs(workloads, 4, 45 * scale)
+        missed += runs(workloads, 4, 45 * scale)
     if "startup" in parts:
         startup(3 if options.quick else 5)
     if "peers" in parts:

@@ -99,7 +99,7 @@ KEPT_BY_THE_TRAINER = """
             torch.manual_seed(0)
             self.net = nn.Linear(6, 3)
             self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.05)
-            self.best = float("nan")
+            self.best = torch.tensor(float("inf"))
 
         def fit(self):
             for self.step in range(20):
@@ -143,6 +143,16 @@ def test_a_bad_loss_that_a_trainer_keeps_in_itself_is_traced_too(tmp_path: Path)
     first = report["findings"][0]
     assert first["rule"] == "nan/log-of-zero", done.stderr
     assert first["where"][0]["line"] == line_of(KEPT_BY_THE_TRAINER, ".log()")
+
+
+@pytest.mark.timeout(200)
+def test_a_best_score_that_begins_at_infinity_is_not_why_a_trainer_stopped(tmp_path: Path) -> None:
+    stops = 'assert torch.isfinite(self.loss), "the loss is not finite"'
+    elsewhere = KEPT_BY_THE_TRAINER.replace("900.0", "1.0").replace(stops, "open('missing') if self.step == 12 else None")
+    report, done = run(tmp_path, elsewhere)
+    assert [finding["rule"] for finding in report["findings"]] == ["crash/exception"], done.stderr
+    facts = [json.loads(line) for file in (tmp_path / "case" / "facts").glob("*.jsonl") for line in file.read_text().splitlines()]
+    assert [fact.get("bad_values") or [] for fact in facts if fact["k"] == "crash"] == [[]]
 
 
 @pytest.mark.timeout(200)

@@ -75,17 +75,16 @@ def bad_values(frames: List[Any]) -> Iterator[Tuple[str, Any]]:
 
 
 def _held(frame: Any) -> Iterator[Tuple[str, Any]]:
-    """Its variables, and the tensors of the object it is a method of: a trainer may keep its loss in `self`.
+    """Its variables, and what the object it is a method of has computed: a trainer may keep its loss in `self`.
 
-    Not the object's plain numbers: NaN is what many a best score begins with.
+    Only what has a graph behind it: infinity and NaN are also what many a best score begins with.
     """
-    variables = list(frame.f_locals.items())
-    yield from variables
-    if frame.f_code.co_argcount and variables:
-        name, owner = frame.f_code.co_varnames[0], frame.f_locals.get(frame.f_code.co_varnames[0])
-        holds = getattr(owner, "__dict__", None)
-        if type(holds) is dict:
-            yield from ((f"{name}.{key}", value) for key, value in list(holds.items()) if not isinstance(value, float))
+    variables = frame.f_locals
+    yield from list(variables.items())
+    name = frame.f_code.co_varnames[0] if frame.f_code.co_argcount else ""
+    holds = getattr(variables.get(name), "__dict__", None)
+    if type(holds) is dict:
+        yield from ((f"{name}.{key}", value) for key, value in list(holds.items()) if getattr(value, "grad_fn", None) is not None)
 
 
 def _names(frames: List[Any]) -> List[str]:
