@@ -101,7 +101,8 @@ def runs(workloads: Sequence[str], pairs: int, seconds: float) -> list[str]:
     """Both sides run at the same time and share one core in turns, so that what the machine does meanwhile happens to both.
 
     Two pairs at a time, one on each core. The CPU seconds of the loops are compared; to those of the watched side come the ones
-    that its supervisor used during the loop. The control compares plain with plain: what it shows is how much layout in memory does.
+    that its supervisor used during the loop. The control compares plain with plain. The layout of memory, which makes
+    a small step some percent quicker or slower, is random on both sides.
     """
     cores = sorted(os.sched_getaffinity(0))[:2]
     print(f"\nWhole runs of {seconds:.0f} s, `trainsleuth run --quiet` against plain (both on the same core; CPU seconds of the training loop)")
@@ -200,7 +201,7 @@ def main() -> int:
     if "steps" in parts:
         missed = steps(workloads, 30 * scale)
     if "runs" in parts:
-        missed += runs(workloads, 4, 45 * scale)
+        missed += runs(workloads, 8, 30 * scale)
     if "startup" in parts:
         startup(3 if options.quick else 5)
     if "peers" in parts:

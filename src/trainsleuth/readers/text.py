@@ -182,10 +182,11 @@ class TextLog:
         if b"\r" in block:
             block = block.replace(b"\r\n", b"\n")
         first = self.line
-        self.line += block.count(b"\n")
-        if block.endswith(b"\n"):
+        whole = block.endswith(b"\n")
+        if whole:
             block = block[:-1]
         lines = block.split(b"\n")
+        self.line += len(lines) - 1 + whole
         if b"\r" not in block:
             return lines, range(first, first + len(lines)), block
         pieces: list[bytes] = []

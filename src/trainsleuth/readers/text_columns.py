@@ -134,7 +134,7 @@ class DigitGrids:
 
         self._lines = lines
         self._alike = alike
-        self._grids = [_Grid([lines[place] for place in places], found) for places, found in zip(alike, spans)]
+        self._grids = [_Grid(_at(places, lines), found) for places, found in zip(alike, spans)]
         self._order: Array | None = None  # of the rows of all grids, to stand as their lines do
         if len(alike) > 1:
             self._order = numpy.argsort(numpy.array(list(chain.from_iterable(alike))), kind="stable")
@@ -289,6 +289,13 @@ class _Grid:
     def _one_by_one(self, index: int, read: Callable[[bytes], Any]) -> Array:
         start, end = self._spans[index]
         return self._np.array([read(line[start:end]) for line in self._lines])
+
+
+def _at(places: list[int], lines: list[bytes]) -> list[bytes]:
+    """The lines at these places, which rise."""
+    if places[-1] - places[0] == len(places) - 1:
+        return lines[places[0] : places[-1] + 1]
+    return list(map(lines.__getitem__, places))
 
 
 def _check(least: float, most: float) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush, nlargest
 from itertools import chain, compress, islice, pairwise, repeat
 from math import isnan
-from operator import le, ne, or_, sub
+from operator import add, ne, or_, sub
 from typing import Any, NamedTuple, TypeVar
 
 from trainsleuth.readers.kinds import Fact, columns
@@ -28,7 +28,7 @@ class Pieces(NamedTuple):
     lines: Sequence[int]
 
     def lines_of(self, orders: list[int]) -> list[int]:
-        return [self.lines[order - self.first] for order in orders]
+        return list(map(self.lines.__getitem__, map((-self.first).__add__, orders)))
 
 
 class Placing:
@@ -79,7 +79,7 @@ class Placing:
         length = part.totals[0]
         if part.totals.count(length) == len(part.totals):
             starts = {epoch: int(max(0.0, epoch - base)) * length for epoch in dict.fromkeys(part.epochs)}
-            part.steps = [starts[epoch] + step for epoch, step in zip(part.epochs, part.steps)]
+            part.steps = list(map(add, map(starts.__getitem__, part.epochs), part.steps))
         else:
             places = zip(part.epochs, part.steps, part.totals)
             part.steps = [int(max(0.0, epoch - base)) * total + step for epoch, step, total in places]
@@ -147,8 +147,8 @@ class Placing:
                 course.first = at
             course.last, course.line = at, line
 
-    def _only_rises(self, course: Course, positions: Sequence[float], lines: list[int]) -> bool:
-        if (course.last is not None and course.last > positions[0]) or not all(map(le, positions, positions[1:])):
+    def _only_rises(self, course: Course, positions: list[float] | list[int], lines: list[int]) -> bool:
+        if (course.last is not None and course.last > positions[0]) or not _rises(positions):
             return False
         course.first = positions[0] if course.first is None else course.first
         course.last, course.line = positions[-1], lines[-1]
@@ -174,7 +174,7 @@ class Placing:
 
     def _facts(self, run: int, part: Taken) -> list[Fact]:
         prefix = part.plan.layout.prefix
-        rising = part.steps is not None and all(map(le, part.steps, part.steps[1:]))
+        rising = part.steps is not None and _rises(part.steps)
         facts = []
         for name, values, digits in part.values:
             fact = columns(
@@ -194,10 +194,10 @@ class Placing:
                 if id(epochs) not in laps:
                     laps[id(epochs)] = _Laps(epochs)
                 known = (fact["prefix"], fact["name"])
-                kept, self._shown[known] = laps[id(epochs)].changes(fact["values"], self._shown.get(known))
-                if len(kept) < len(fact["values"]):
+                changed, self._shown[known] = laps[id(epochs)].changes(fact["values"], self._shown.get(known))
+                if False in changed:
                     for column in ("values", "lines", "steps", "epochs", "times"):
-                        fact[column] = _picked(fact[column], kept)
+                        fact[column] = None if fact[column] is None else list(compress(fact[column], changed))
             yield fact
 
 
@@ -209,15 +209,14 @@ class _Laps:
         self._laps = None if epochs is None else list(map(int, epochs))
         self._turned = repeat(False) if self._laps is None else list(map(ne, self._laps[1:], self._laps))
 
-    def changes(self, values: list[float], last: tuple[float, int] | None) -> tuple[list[int], tuple[float, int]]:
-        """The places of values that are not what was shown before in the same lap; and what is shown at the end."""
+    def changes(self, values: list[float], last: tuple[float, int] | None) -> tuple[list[bool], tuple[float, int]]:
+        """Of each value whether it is not what was shown before in the same lap; and what is shown at the end."""
         laps = self._laps or [0]
         if isnan(sum(values)):
             changed: Iterable[bool] = [after is not before and after != before for before, after in pairwise(values)]
         else:
             changed = map(ne, values[1:], values)
-        first = [] if (values[0], laps[0]) == last else [0]
-        return first + list(compress(range(1, len(values)), map(or_, changed, self._turned))), (values[-1], laps[-1])
+        return [(values[0], laps[0]) != last, *map(or_, changed, self._turned)], (values[-1], laps[-1])
 
 
 def _by_course(taken: list[Taken]) -> list[tuple[Course, list[Taken]]]:
@@ -339,5 +338,6 @@ def _latest(columns_: list[tuple[list[int], list[T]]], lines: list[int], before:
     return found
 
 
-def _picked(column: list[T] | None, kept: list[int]) -> list[T] | None:
-    return None if column is None else [column[index] for index in kept]
+def _rises(column: list[Any]) -> bool:
+    """Whether no item is less than the one before it; to sort what is in order already is quicker than to compare it item by item."""
+    return column == sorted(column)

@@ -15,7 +15,7 @@ _DRAWN = re.compile(rb"\|[^|\n%]*\| |\[=[=>.]*\]")  # the part of a progress bar
 
 def shaped(block: bytes) -> tuple[dict[bytes, list[int]], dict[bytes, list[list[int]]]]:
     """The places of each shape, and how they are spread over masks (the line with each digit made a 0) where there are several."""
-    grouped = _grouped(block.translate(_MASK).replace(b"\r", b"\n").split(b"\n"))
+    grouped = _grouped(block.translate(_MASK).replace(b"\r", b"\n"))
     drawn = b"\n".join(grouped)
     if b"%|" in drawn or b"[=" in drawn:
         drawn = b"\n".join(_DRAWN.sub(b"||", mask) if b"%|" in mask or b"[=" in mask else mask for mask in grouped)
@@ -31,21 +31,31 @@ def shaped(block: bytes) -> tuple[dict[bytes, list[int]], dict[bytes, list[list[
     return groups, alike
 
 
-def _grouped(masks: list[bytes]) -> dict[bytes, list[int]]:
-    """The places of each mask. Most lines of a log have one: it is left out of the counting."""
+def _grouped(masked: bytes) -> dict[bytes, list[int]]:
+    """The places of each mask. Most lines of a log have one, or that of the line before: what goes without saying is left out of the counting."""
+    length = masked.find(b"\n") + 1
+    count = (len(masked) + 1) // length if length else 1
+    if masked[:length] * count == masked + b"\n":
+        return {masked[: length - 1]: list(range(count))}
+    masks = masked.split(b"\n")
     usual = masks[len(masks) // 2]
     groups: defaultdict[bytes, list[int]] = defaultdict(list)
-    some = masks[:: 1 + len(masks) // SOME_MASKS]
-    if some.count(usual) * 4 < len(some) * 3:
+    some = range(0, len(masks) - 1, 1 + len(masks) // SOME_MASKS)
+    start = 0
+    if sum(masks[index] == usual for index in some) * 4 >= len(some) * 3:
+        rest = groups[usual]
+        for index in list(compress(range(len(masks)), map(ne, masks, repeat(usual)))):
+            rest.extend(range(start, index))
+            groups[masks[index]].append(index)
+            start = index + 1
+        rest.extend(range(start, len(masks)))
+    elif sum(masks[index] == masks[index + 1] for index in some) * 4 >= len(some) * 3:
+        for index in [*compress(range(1, len(masks)), map(ne, masks[1:], masks)), len(masks)]:
+            groups[masks[start]].extend(range(start, index))
+            start = index
+    else:
         for index, mask in enumerate(masks):
             groups[mask].append(index)
-        return groups
-    start, rest = 0, groups[usual]
-    for index in list(compress(range(len(masks)), map(ne, masks, repeat(usual)))):
-        rest.extend(range(start, index))
-        groups[masks[index]].append(index)
-        start = index + 1
-    rest.extend(range(start, len(masks)))
     return groups
 
 
