@@ -337,3 +337,20 @@ def test_where_the_guilty_lines_were_rewritten_a_run_that_goes_on_has_lost_the_m
     repeats = [known("knob", Outcome("healthy"))] * 2
     assert judge(rule, *trials, repeats, "hang").status == "workaround"  # type: ignore[arg-type]
     assert judge(rule, *trials, repeats, "hang", rewritten=True).status == "confirmed"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("line", "expected"), [("data.py:8", "confirmed"), ("train.py:30", "refuted")], ids=["the same line", "another line"])
+def test_a_standstill_that_stays_at_its_line_without_the_workers_is_made_by_that_line(line: str, expected: str) -> None:
+    rule = "hang/dataloader-worker"
+    control = Outcome("hang", mechanism={rule: 2}, fired={rule: "data.py:8"})
+    turned = Outcome("hang", mechanism={rule: 0}, fired={"hang/standstill": line})
+    verdict = judge(rule, known("control", control), known("knob", turned), [known("placebo", control)] * 2, symptom="hang")
+    assert verdict.status == expected
+    assert ("data.py:8" in verdict.why) is (expected == "confirmed")
+
+
+@pytest.mark.parametrize(("as_it_is", "expected"), [(-900.0, "confirmed"), (0.2, "inconclusive")], ids=["below zero", "above zero"])
+def test_labels_that_drive_a_cross_entropy_below_zero_are_proved_by_the_loss_above_it(as_it_is: float, expected: str) -> None:
+    rule = "data/labels-out-of-range"
+    control, placebo = (outcome(2.48, as_it_is, 40, seed=seed, rule=rule) for seed in (0, 1))
+    assert status(control, outcome(2.48, 0.3, 0, rule=rule), placebo, rule=rule) == expected

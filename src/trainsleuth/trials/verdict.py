@@ -21,6 +21,8 @@ Symptom = Literal["loss", "nan", "hang", "crash"]
 PROVED_BY_NO_CHANGE = ("stall/input-ignored",)
 PROVED_BY_ANY_CHANGE = ("autograd/silently-modified", "autograd/custom-backward-wrong")  # wrong gradients; what they cost is another matter
 PROVED_BY_SCORES = ("mode/train-during-validation",)  # the harm is in what validation says
+PROVED_BY_THE_SAME_LINE = ("hang/dataloader-worker",)  # where the workers go and the standstill stays, it is the line that the finding names
+NEVER_BELOW_ZERO = ("data/labels-out-of-range",)  # a cross entropy is, once its labels are none: lower is not better then
 SEEN_IN_SCORES = ("data/not-shuffled",)  # a loss over sorted batches is another quantity than one over mixed ones
 BESIDE_A_REPEAT = (*PROVED_BY_ANY_CHANGE, *PROVED_BY_SCORES)  # their placebo is the same run once more
 NO_CHANGE = 0.03  # of the noise from step to step
@@ -175,6 +177,10 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return "inconclusive", f"without the mechanism {words}; too few runs to rule out chance", not runs.exhausted
     if rule in SEEN_IN_SCORES:
         return _scores_better(runs)
+    if rule in PROVED_BY_THE_SAME_LINE and (line := _stands_at_the_same_line(rule, runs)):
+        return "confirmed", f"without the workers the program itself stands still at {line}: that line is the cause, not the workers", False
+    if rule in NEVER_BELOW_ZERO and (words := _rises_above_zero(runs)):
+        return "confirmed", f"without the mechanism {words}", False
     if symptom != "loss":
         return "refuted", f"the mechanism is real and was removed, yet the program {BROKEN[symptom][0]} as before: this is not why", False
     if runs.control.kind == "stalled" and runs.turned.kind == "stalled":
@@ -182,6 +188,22 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
     why = _no_gain(rule, runs.control, runs.turned, runs.placebos)
     more = _leans(runs, LEAST_IN_PAIRS) and not runs.exhausted
     return "inconclusive", f"the mechanism is real and was removed, but {why}", more
+
+
+def _stands_at_the_same_line(rule: str, runs: Runs) -> str:
+    """The line of the finding, if the program stands still there with the knob too."""
+    line = runs.control.fired.get(rule, "")
+    stands = runs.turned.kind == "hang" and any(at == line for name, at in runs.turned.fired.items() if name.startswith("hang/"))
+    return line if stands else ""
+
+
+def _rises_above_zero(runs: Runs) -> str:
+    """A loss that falls below zero in every run as it is, and with the knob in none."""
+    ends = [[end.last for one in side if (end := learning(one.curve)) is not None] for side in (runs.controls, runs.all_turned)]
+    without, turned = ends
+    if len(without) < 2 or not turned or max(without) >= 0 or min(turned) < 0:
+        return ""
+    return f"the loss stays above zero, where it belongs ({turned[0]:.4g}), and as it is it falls to {without[0]:.4g}"
 
 
 def _changes_nothing(runs: Runs) -> Judged:
