@@ -354,3 +354,10 @@ def test_labels_that_drive_a_cross_entropy_below_zero_are_proved_by_the_loss_abo
     rule = "data/labels-out-of-range"
     control, placebo = (outcome(2.48, as_it_is, 40, seed=seed, rule=rule) for seed in (0, 1))
     assert status(control, outcome(2.48, 0.3, 0, rule=rule), placebo, rule=rule) == expected
+
+
+@pytest.mark.parametrize(("last", "expected"), [(0.4, "confirmed"), (2.48, "inconclusive")], ids=["learns", "does not learn"])
+def test_labels_that_are_all_the_same_are_proved_by_a_program_that_learns_once_they_vary(last: float, expected: str) -> None:
+    rule = "data/labels-constant"
+    control, placebo = (outcome(2.48, 0.0, 40, seed=seed, noise=0.001, rule=rule) for seed in (0, 1))
+    assert status(control, outcome(2.48, last, 0, rule=rule), placebo, rule=rule) == expected

@@ -23,6 +23,7 @@ PROVED_BY_ANY_CHANGE = ("autograd/silently-modified", "autograd/custom-backward-
 PROVED_BY_SCORES = ("mode/train-during-validation",)  # the harm is in what validation says
 PROVED_BY_THE_SAME_LINE = ("hang/dataloader-worker",)  # where the workers go and the standstill stays, it is the line that the finding names
 NEVER_BELOW_ZERO = ("data/labels-out-of-range",)  # a cross entropy is, once its labels are none: lower is not better then
+PROVED_BY_A_REAL_TASK = ("data/labels-constant",)  # one answer is learnt at once; with labels that vary there is something to learn
 SEEN_IN_SCORES = ("data/not-shuffled",)  # a loss over sorted batches is another quantity than one over mixed ones
 BESIDE_A_REPEAT = (*PROVED_BY_ANY_CHANGE, *PROVED_BY_SCORES)  # their placebo is the same run once more
 NO_CHANGE = 0.03  # of the noise from step to step
@@ -181,6 +182,8 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return "confirmed", f"without the workers the program itself stands still at {line}: that line is the cause, not the workers", False
     if rule in NEVER_BELOW_ZERO and (words := _rises_above_zero(runs)):
         return "confirmed", f"without the mechanism {words}", False
+    if rule in PROVED_BY_A_REAL_TASK and all(one.kind == "healthy" for one in runs.all_turned) and (end := runs.turned.learning):
+        return "confirmed", f"without the mechanism there is something to learn, and the loss falls from {end.first:.4g} to {end.last:.4g}", False
     if symptom != "loss":
         return "refuted", f"the mechanism is real and was removed, yet the program {BROKEN[symptom][0]} as before: this is not why", False
     if runs.control.kind == "stalled" and runs.turned.kind == "stalled":
