@@ -180,7 +180,7 @@ def test_layers_whose_output_nobody_uses_are_a_note(run_source: Run) -> None:
         """)
     assert seen.loud == [], seen.why()
     assert [finding["title"] for finding in seen.findings] == [
-        "2 parameters of layers that run in training never get a gradient: their output is not used"
+        "2 parameters of layers that run in training never get a gradient: no path leads from their output to the loss"
     ], seen.why()
 
 

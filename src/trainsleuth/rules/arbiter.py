@@ -86,7 +86,10 @@ def _why_unsure(run: RunChart) -> str:
     if not run.with_torch():
         return "the program did not import torch, so there was nothing to watch"
     if not run.training():
-        return "no backward() and no optimizer step was seen: it did not train while it was watched, or in a way that is not watched (torch.func)"
+        return (
+            "no backward() and no optimizer step was seen: it did not train while it was watched, or in a way that is not watched "
+            "(gradients by torch.func or torch.autograd.grad, weights changed by hand)"
+        )
     return ""
 
 

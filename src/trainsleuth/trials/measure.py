@@ -134,7 +134,7 @@ def _kind(trial: Trial, chart: ProcessChart, charts: Sequence[ProcessChart], end
         return "healthy", f"went on for {chart.windows} steps" if chart.windows else "went on to its end"
     if main is None:
         if ended.kind == "time":
-            return "hang", f"no training step within {ended.seconds:.0f} s"
+            return "not applicable", f"the time was over after {ended.seconds:.0f} s, before its first step"
         return "not applicable", "no training was seen"
     measured = learning(_points(trial, chart))
     return ("healthy", "") if measured is not None and learns(measured) else ("stalled", "the loss does not fall")

@@ -65,7 +65,7 @@ def rule(chart: ProcessChart) -> Verdict:
                 title=f"labels that equal {index} give no loss: ignore_index={index} is also a class of this model",
                 where=[Spot(calls.at, "ignores them") if calls.at else None],
                 evidence=[
-                    f"{percent(sum(ignored) / len(ignored))} of the labels are {index}; the model has an output for it that nothing trains"
+                    f"{percent(sum(ignored) / len(ignored))} of the labels are {index}; the model has an output for it that is never the right answer"
                 ],
                 severity="note",
                 step=3,

@@ -79,7 +79,7 @@ def rule(chart: ProcessChart) -> Verdict:
         meant = meant or isinstance(now, str) or not now.stuck
     return Seen(
         title=f"{count(cut, 'parameter')} of layers that run in training never get a gradient"
-        + ("" if at else ": their output is not used"),
+        + ("" if at else ": no path leads from their output to the loss"),
         where=[Spot(at, words) if at else None, Spot(called_at, "called here") if called_at else None],
         evidence=[
             f"{names(cut)}: no gradient in {cut[0].looks} of {cut[0].looks} windows looked at, {elements(cut):,} numbers",
