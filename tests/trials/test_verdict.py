@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from trainsleuth.trials.chance import ERROR_RATE, ends_lower, happens_less, lower_in_pairs
-from trainsleuth.trials.measure import learning, learns
-from trainsleuth.trials.trial import Kind, Known, Outcome, Role
+from trainsleuth.trials.measure import learning, learns, measure
+from trainsleuth.trials.sandbox import Ended
+from trainsleuth.trials.trial import Kind, Known, Outcome, Role, Trial
 from trainsleuth.trials.verdict import Symptom, Verdict, gains, judge, judge_suspicion
 
 RULE = "stall/params-not-in-optimizer"
@@ -361,3 +363,12 @@ def test_labels_that_are_all_the_same_are_proved_by_a_program_that_learns_once_t
     rule = "data/labels-constant"
     control, placebo = (outcome(2.48, 0.0, 40, seed=seed, noise=0.001, rule=rule) for seed in (0, 1))
     assert status(control, outcome(2.48, last, 0, rule=rule), placebo, rule=rule) == expected
+
+
+def test_a_trial_that_the_budget_ends_before_its_first_step_says_nothing(tmp_path: Path) -> None:
+    cut = measure(Trial("placebo", "other seed", (), 100, ""), tmp_path, Ended("time", None, 7.5))
+    assert (cut.kind, cut.why) == ("not applicable", "the time was over after 8 s, before its first step")
+    rule, broken = "nan/sqrt-at-zero", Outcome("nan", fired={"nan/sqrt-at-zero": "a.py:3"})
+    whole = Outcome("healthy", mechanism={rule: 0})
+    verdict = judge(rule, known("control", broken), known("knob", whole), [known("placebo", broken), known("placebo", cut)], symptom="nan")
+    assert "another seed" not in verdict.why
