@@ -16,6 +16,7 @@ from _trainsleuth_inside.parameters import ParameterBook
 from _trainsleuth_inside.places import Place
 from _trainsleuth_inside.replay import Replay
 from _trainsleuth_inside.series import LossSeries
+from _trainsleuth_inside.tally import Tally
 from _trainsleuth_inside.unchanged import Unchanged
 from _trainsleuth_inside.windows import OptimizerRecord
 
@@ -24,7 +25,7 @@ AWAKE_FOR = 3
 MOST_AWAKE = 0.001  # seconds a window that may be booked as the price of being awake
 FIRST_PHASES = 8
 ALL_READ_UNTIL, SHORT = 2000, 0.002  # losses; seconds a window: of shorter ones not every loss is read from then on
-READ_EVERY, MOST_PASSED_OVER = 0.01, 19  # seconds; losses
+READ_EVERY, MOST_PASSED_OVER = 0.06, 149  # seconds; losses
 UPKEEP = 0.4  # seconds; while resting, learning rates are noted and rows written about so often
 MOST_WALKS = 4
 SHORTEST_INTERVAL = 0.25
@@ -39,8 +40,8 @@ class Watch:
         self.aside = aside_of(torch)
         self.plainly = torch._C.DisableTorchFunction  # within it, no code of a tensor subclass or of a mode is run
         self.period = Period()
-        self.numbers = Share(0.3 * budget)  # norms of gradients, weights and updates; values at the loss
-        self.depth = Share(0.15 * budget, densest=8, allowance=0.2)  # every module call of a window, and a walk through its graph
+        self.numbers = Share(0.25 * budget)  # norms of gradients, weights and updates; values at the loss
+        self.depth = Share(0.1 * budget, densest=8, allowance=0.12)  # every module call of a window, and a walk through its graph
         self.parameters = ParameterBook(self)
         self.optimizers: Dict[int, OptimizerRecord] = {}
         self.optimizers_seen = 0
@@ -55,7 +56,8 @@ class Watch:
         self.current_loader: Optional[str] = None  # the one that gave the last batch
         self.loss_cost = 0.0  # seconds spent at loss calls of the present window
         self.losses: Dict[Place, LossSeries] = {}
-        self.windows = 0
+        self._windows = 0
+        self.tally = Tally(lambda optimizer: None)  # the windows of a resting run that are not booked yet
         self.backwards = 0
         self.resting = False  # nobody looks at gradients and calls at present: steps are counted, losses read
         self.pass_over = 0  # at rest, so many losses are not read after each that is
@@ -69,6 +71,7 @@ class Watch:
         self._woke, self._woke_in = 0.0, 0  # when, and in which window
         self._phases: Dict[Any, int] = {}
         self._exchanged: List[Tuple[Any, str, Any, Any]] = []  # owner, name, ours, and what stands there at rest
+        self.when_rest_changes: List[Callable[[bool], None]] = []
         self.backward_at_rest: Any = None  # owner, name, the thin wrapper, and torch's own
         self.sampling = True  # the present window's numbers are taken
         self.deep = True  # the present window's module calls are recorded
@@ -91,11 +94,12 @@ class Watch:
     def _forked(self) -> None:
         """What the parent has not written yet is the parent's to write."""
         self._pid = os.getpid()
+        self.book()
         self.attend_to_backward()
         self._began = self._flushed = time.perf_counter()
         self.numbers.restart()
         self.depth.restart()
-        self.windows = self.backwards = 0
+        self._windows = self.backwards = 0
         for series in self.losses.values():
             series.forget()
         for record in self.optimizers.values():
@@ -105,8 +109,28 @@ class Watch:
 
     # -- windows ---------------------------------------------------------------------------------------------------
 
+    @property
+    def windows(self) -> int:
+        self.book()
+        return self._windows
+
     def record_of(self, optimizer: Any) -> Optional[OptimizerRecord]:
+        self.book()
         return self.optimizers.get(id(optimizer))
+
+    def book(self) -> None:
+        """Add the windows that were only counted; they are counted so while there is one optimizer."""
+        passed = self.tally.take()
+        if passed:
+            self._windows += passed
+            for record in self.optimizers.values():
+                record.windows += passed
+
+    def count(self, record: OptimizerRecord) -> None:
+        """One more window of a resting run."""
+        self.book()
+        self._windows += 1
+        record.windows += 1
 
     def live_records(self) -> List[OptimizerRecord]:
         return list(self.optimizers.values())
@@ -152,7 +176,7 @@ class Watch:
 
     def window_closed(self, record: OptimizerRecord, counted: bool = False) -> None:
         """After each step of an optimizer, and after each step that a scaler skipped; while resting, after one step in a few."""
-        self.windows += not counted
+        self._windows += not counted
         self.attend_to_backward()
         self.beat.windows, self.beat.backwards = self.windows, self.backwards
         self.beat.tick(OUTSIDE)
@@ -194,6 +218,8 @@ class Watch:
             self.resting = True
             for owner, name, _, at_rest in self._exchanged:
                 setattr(owner, name, at_rest)
+            for reaction in self.when_rest_changes:
+                reaction(True)
             for other in self.optimizers.values():
                 self._choose_next_upkeep(other)
         self._choose_next_upkeep(record)
@@ -211,6 +237,14 @@ class Watch:
             setattr(owner, name, bare)
             for record in self.optimizers.values():
                 record.attend_at = min(record.attend_at, record.windows + self.pass_over)
+            self.count_thinly()
+
+    def count_thinly(self) -> None:
+        """Windows that nobody attends to need only be counted, if it is clear whose they are."""
+        if self.resting and len(self.optimizers) == 1:
+            self.book()
+            key, record = next(iter(self.optimizers.items()))
+            self.tally.grant(key, max(0, record.attend_at - record.windows - 1))
 
     def attend_to_backward(self) -> None:
         """It is counted and read again; meanwhile there was one in each window."""
@@ -248,10 +282,13 @@ class Watch:
         if self.resting:
             self.attend_to_backward()
             self._woke, self._woke_in = time.perf_counter(), self.windows
+            self.tally.grant(0, 0)
             self.resting = False
             for owner, name, ours, at_rest in self._exchanged:
                 if vars(owner).get(name) is at_rest:
                     setattr(owner, name, ours)
+            for reaction in self.when_rest_changes:
+                reaction(False)
             for record in self.optimizers.values():
                 record.wake()
 
@@ -319,6 +356,7 @@ class Watch:
 
     def flush(self) -> None:
         self._flushed = time.perf_counter()
+        self.book()
         for record in self.optimizers.values():
             row = record.take()
             if row is not None:

@@ -12,6 +12,7 @@ from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.heartbeat import STEP
 from _trainsleuth_inside.movement import Snapshot
 from _trainsleuth_inside.standing import stands_for
+from _trainsleuth_inside.tally import NOTHING, Tally
 from _trainsleuth_inside.watch import Watch
 from _trainsleuth_inside.windows import OptimizerRecord
 
@@ -34,6 +35,7 @@ def install(watch: Watch, probe: Probe) -> None:
         return record
 
     def forget(key: int) -> None:
+        watch.book()
         record = watch.optimizers.pop(key, None)
         snapshots.pop(key, None)
         row = None if record is None else record.take()
@@ -156,21 +158,29 @@ def install(watch: Watch, probe: Probe) -> None:
             record.note_rates()
             watch.window_closed(record, counted=True)
 
+    def counted(optimizer: Any) -> None:
+        record = known.get(id(optimizer))
+        if record is not None:
+            watch.count(record)
+            if record.windows >= record.attend_at:
+                rested(optimizer)
+            watch.count_thinly()
+
     def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not watch.resting and not aside():
+        if not aside():
             before(optimizer)
 
     def after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if watch.resting:  # never while something is compiled
-            record = known.get(id(optimizer))
-            if record is not None:
-                watch.windows += 1
-                record.windows += 1
-                if record.windows >= record.attend_at:
-                    rested(optimizer)
-        elif not aside():
+        if not aside():
             after(optimizer)
 
     hooks = importlib.import_module("torch.optim.optimizer")
-    hooks.register_optimizer_step_pre_hook(before_step)
-    hooks.register_optimizer_step_post_hook(after_step)
+    first = hooks.register_optimizer_step_pre_hook(before_step)
+    last = hooks.register_optimizer_step_post_hook(after_step)
+    watch.tally = Tally(probe.guard(counted))
+
+    def rest_changes(resting: bool) -> None:  # a value is exchanged, never a key: torch may be walking through them
+        first.hooks_dict_ref()[first.id] = NOTHING if resting else before_step
+        last.hooks_dict_ref()[last.id] = watch.tally.hook if resting else after_step
+
+    watch.when_rest_changes.append(rest_changes)

@@ -27,6 +27,7 @@ from trainsleuth.rules.catalogue import all_rules
 from trainsleuth.rules.kinds import Finding
 from trainsleuth.supervise.code_kept import keep_sources
 from trainsleuth.supervise.command import CommandError, environment_for, on_network, resolve
+from trainsleuth.supervise.ending import Ending
 from trainsleuth.supervise.standing import Standing
 from trainsleuth.supervise.standstill import StandstillWatch, can_look
 
@@ -82,7 +83,8 @@ def watch_run(
         case = case.update(git=_git_commit(cwd), pid=child.pid, sources=keep_sources(command, cwd, case.folder), weights_before=weights_in(cwd))
         chart = RunChart(case.facts)
         standing = Standing(StandstillWatch(child.pid, beats, hangs.after), case, hangs.then) if hangs.on and can_look() else None
-        code = _follow(child, chart, case, signals, standing, on_finding, on_hang)
+        with Ending(child) as ending:
+            code = _follow(ending, chart, case, signals, standing, on_finding, on_hang)
     if examine is not None and code >= 0 and signals.asked_at is None:
         chart.refresh()
         examine(case, chart)
@@ -109,7 +111,7 @@ def finish(case: Case, chart: RunChart, ended: dict[str, Any]) -> dict[str, Any]
 
 
 def _follow(
-    child: subprocess.Popen[bytes], chart: RunChart, case: Case, signals: _Signals, standing: Standing | None,
+    ending: Ending, chart: RunChart, case: Case, signals: _Signals, standing: Standing | None,
     on_finding: OnFinding | None, on_hang: OnFinding | None,
 ) -> int:  # fmt: skip
     shown: set[tuple[str, str]] = set()
@@ -120,11 +122,8 @@ def _follow(
         standing.begin()
         signals.looks_first = standing.is_quiet
     while True:
-        try:
-            code = child.wait(timeout=pause)
-        except subprocess.TimeoutExpired:
-            pass
-        else:
+        code = ending.within(pause)
+        if code is not None:
             if standing is not None:
                 standing.end()
             return code
