@@ -32,6 +32,10 @@ HERE = Path(__file__).resolve().parent
 LIMIT = 600
 BOOTSTRAPS = 400
 GET_READY = 15.0  # seconds in which both sides of a pair have imported torch
+RUNS = {"mlp": (8, 30.0), "cnn": (4, 60.0), "transformer": (4, 60.0)}  # pairs, seconds: what the first windows cost is spread over the run
+# Whether a large tensor's memory is given back and fetched anew in each step (hundreds of page faults) hangs on which small
+# piece happens to lie behind it. That made whole runs differ by ten percent, without us; so both sides keep what they have.
+KEEP_MEMORY = {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8589934592"}
 PEERS = {"anomaly": "torch.autograd.detect_anomaly", "torchmortem": "torchmortem (monitor, PyPI)"}
 Pairs = list[tuple[float, float]]
 
@@ -97,18 +101,19 @@ def steps(workloads: Sequence[str], seconds: float) -> list[str]:
     return missed
 
 
-def runs(workloads: Sequence[str], pairs: int, seconds: float) -> list[str]:
+def runs(workloads: Sequence[str], scale: float) -> list[str]:
     """Both sides run at the same time and share one core in turns, so that what the machine does meanwhile happens to both.
 
     Two pairs at a time, one on each core. The CPU seconds of the loops are compared; to those of the watched side come the ones
     that its supervisor used during the loop. The control compares plain with plain. The layout of memory, which makes
-    a small step some percent quicker or slower, is random on both sides.
+    a small step some percent quicker or slower, is random on both sides, and none is given back during the run.
     """
     cores = sorted(os.sched_getaffinity(0))[:2]
-    print(f"\nWhole runs of {seconds:.0f} s, `trainsleuth run --quiet` against plain (both on the same core; CPU seconds of the training loop)")
+    print("\nWhole runs, `trainsleuth run --quiet` against plain (both on the same core; CPU seconds of the training loop)")
     missed = []
     for workload in workloads:
-        count = _steps_for(workload, seconds)
+        pairs, seconds = RUNS[workload]
+        count = _steps_for(workload, seconds * scale)
         for what in ("control", "watched"):
             found: list[tuple[dict[str, float], dict[str, float]]] = []
             for index in range(0, pairs, len(cores)):
@@ -141,7 +146,9 @@ def _whole_run(workload: str, steps: int, core: int, watched: bool, begin: float
     with tempfile.TemporaryDirectory(prefix="trainsleuth-bench-") as folder:
         command = [*_watching(folder), *program] if watched else program
         pinned = [sys.executable, str(HERE / "on_core.py"), str(core), *command]
-        done = subprocess.run(pinned, cwd=folder, stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=True)
+        done = subprocess.run(
+            pinned, cwd=folder, env=os.environ | KEEP_MEMORY, stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=True
+        )
     found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
     return found if watched else {**found, "beside": 0.0}
 
@@ -154,7 +161,7 @@ def _steps_for(workload: str, seconds: float) -> int:
 
 def _loop_seconds(workload: str, steps: int) -> float:
     command = [sys.executable, str(HERE / "whole_run.py"), workload, str(steps)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=True)
+    done = subprocess.run(command, env=os.environ | KEEP_MEMORY, stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=True)
     return float(json.loads(done.stdout.strip().splitlines()[-1])["wall"])
 
 
@@ -201,7 +208,7 @@ def main() -> int:
     if "steps" in parts:
         missed = steps(workloads, 30 * scale)
     if "runs" in parts:
-        missed += runs(workloads, 8, 30 * scale)
+        missed += runs(workloads, scale)
     if "startup" in parts:
         startup(3 if options.quick else 5)
     if "peers" in parts:

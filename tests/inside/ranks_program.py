@@ -1,7 +1,9 @@
 """Two ranks train together; rank 0 prints its losses and the weights that both share."""
 
+import atexit
 import hashlib
 import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -29,3 +31,6 @@ dist.all_gather_object(answers, (losses, hashlib.sha256(weights).hexdigest()))
 if rank == 0:
     print(answers, os.environ["WORLD_SIZE"])
 dist.destroy_process_group()
+sys.stdout.flush()
+atexit._run_exitfuncs()
+os._exit(0)  # on a busy machine torch 2.13 now and then aborts while its native threads are taken down after that, without us as well

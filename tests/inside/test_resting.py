@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from watching import Watched
 
@@ -41,7 +42,42 @@ def test_where_a_window_has_several_backwards_each_is_counted(run_source: Callab
     assert counts(seen) == [(0, 0), (6000, 12000)], seen.why()
 
 
+COPIED = """
+    import copy
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    copied = None
+    for step in range(3000):
+        inputs = torch.randn(8, 4)
+        loss = (model(inputs) - inputs.sum(1, keepdim=True)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step == 2500:
+            copied = copy.deepcopy(optimizer)
+    for _ in range(7):
+        copied.step()
+    del optimizer, copied
+    later = torch.optim.Adam(model.parameters())
+"""
+
+
+def test_steps_are_counted_for_the_optimizer_that_made_them(run_source: Callable[..., Watched]) -> None:
+    seen = run_source(COPIED)
+    rows = [fact for fact in facts(seen) if fact["k"] == "windows" and fact["opt"] == "o1"]
+    assert sum(row["n"] for row in rows) == rows[-1]["to"] == 3000, seen.why()
+
+
 def counts(seen: Watched) -> list[tuple[int, int]]:
     """Windows and backwards at the moment each optimizer was made."""
+    return [(fact["windows"], fact["backwards"]) for fact in facts(seen) if fact["k"] == "optimizer"]
+
+
+def facts(seen: Watched) -> list[dict[str, Any]]:
     lines = [line for file in sorted((seen.folder / "facts").glob("*.jsonl")) for line in file.read_text(encoding="utf-8").splitlines()]
-    return [(fact["windows"], fact["backwards"]) for fact in map(json.loads, lines) if fact["k"] == "optimizer"]
+    return [json.loads(line) for line in lines]
