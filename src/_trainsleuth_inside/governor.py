@@ -2,7 +2,7 @@
 
 Windows to look at are multiples of a power of two, so that all ranks look at the same ones, and the Fibonacci numbers, which
 are few and fall on no period that a loader may have. The first three, where faults of structure show, and the Fibonacci numbers
-below a hundred are looked at whatever they cost, later ones as long as all that was spent is little.
+below a hundred are looked at whatever they cost, later ones as long as they cost little in all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import FrozenSet
 ALWAYS = 3
 FREE_UNTIL = 100
 QUICK = 0.0015  # seconds: after a look a program with windows as short as that is slower for a while, which nobody can book; it gets half the looks
-ALLOWANCE = 0.05  # seconds that may be spent beyond the budget before landmarks have to fit it
+ALLOWANCE = 0.05  # seconds that may be spent on landmarks beyond that before they have to fit the budget
 
 
 def _fibonacci(most: int) -> FrozenSet[int]:
@@ -71,7 +71,8 @@ class Share:
         """Book the cost of one closely watched window; `period` is the usual length of a window in seconds."""
         self._last_written = time.perf_counter() - self._began
         self._cost = seconds if self._cost == 0.0 else 0.7 * self._cost + 0.3 * seconds
-        self._spent += seconds
+        if not _is_free(window):
+            self._spent += seconds
         self._adapt(period)
 
     def was_awake(self, seconds: float, period: float) -> None:

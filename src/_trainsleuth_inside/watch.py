@@ -41,7 +41,7 @@ class Watch:
         self.plainly = torch._C.DisableTorchFunction  # within it, no code of a tensor subclass or of a mode is run
         self.period = Period()
         self.numbers = Share(0.25 * budget)  # norms of gradients, weights and updates; values at the loss
-        self.depth = Share(0.1 * budget, densest=8, allowance=0.12)  # every module call of a window, and a walk through its graph
+        self.depth = Share(0.1 * budget, densest=8, allowance=0.1)  # every module call of a window, and a walk through its graph
         self.parameters = ParameterBook(self)
         self.optimizers: Dict[int, OptimizerRecord] = {}
         self.optimizers_seen = 0
