@@ -13,7 +13,7 @@ from typing import FrozenSet
 
 ALWAYS = 3
 FREE_UNTIL = 100
-QUICK = 0.0015  # seconds: after a look a program with windows as short as that is slower for a while, which nobody can book; it gets half the looks
+QUICK = 0.0015  # seconds: a program with windows as short as that is slower for a while after a look, which nobody can book; it gets a third
 ALLOWANCE = 0.05  # seconds that may be spent on landmarks beyond that before they have to fit the budget
 
 
@@ -83,7 +83,7 @@ class Share:
 
     def _adapt(self, period: float) -> None:
         if period > 0:
-            self._budget = 0.5 * self._full if period < QUICK else self._full
+            self._budget = self._full / 3 if period < QUICK else self._full
             needed = (self._cost + self._awake) / (self._budget * period)
             stride = self._densest
             while stride < needed and stride < 1 << 30:

@@ -25,8 +25,9 @@ AWAKE_FOR = 3
 MOST_AWAKE = 0.001  # seconds a window that may be booked as the price of being awake
 FIRST_PHASES = 8
 ALL_READ_UNTIL, SHORT = 2000, 0.002  # losses; seconds a window: of shorter ones not every loss is read from then on
-READ_EVERY, MOST_PASSED_OVER = 0.06, 149  # seconds; losses
-UPKEEP = 0.4  # seconds; while resting, learning rates are noted and rows written about so often
+READ_EVERY, MOST_PASSED_OVER = 0.1, 249  # seconds; losses
+UPKEEP, RAREST_UPKEEP = 0.4, 1.0  # seconds; while resting, learning rates are noted and rows written so often at first, and later
+UPKEEPS = 30  # in the time that has passed, if that lies between the two
 MOST_WALKS = 4
 SHORTEST_INTERVAL = 0.25
 
@@ -266,7 +267,8 @@ class Watch:
         """The window after which more is to be done than counting: to look at the next one, or because some time has passed."""
         coming = record.windows + 1
         look = min(self.numbers.next_after(coming), self.depth.next_after(coming)) - 1
-        record.upkeep_at = record.attend_at = min(look, record.windows + max(1, int(UPKEEP / max(self.period.seconds, 1e-6))))
+        pause = min(RAREST_UPKEEP, max(UPKEEP, (time.perf_counter() - self._began) / UPKEEPS))
+        record.upkeep_at = record.attend_at = min(look, record.windows + max(1, int(pause / max(self.period.seconds, 1e-6))))
 
     def _may_rest(self) -> bool:
         """Not while something is compiled, in a trial, before each optimizer has begun, or when others have wrapped our wrappers."""

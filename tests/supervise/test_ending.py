@@ -17,6 +17,16 @@ def test_says_whether_the_program_still_runs_and_how_it_ended() -> None:
         assert ending.within(30) == -9
 
 
+def test_a_bell_ends_the_wait_and_not_the_program() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with Ending(child) as ending:
+        ending.ring()
+        assert ending.within(60) is None
+        assert ending.within(0.01) is None
+        child.kill()
+        assert ending.within(30) == -9
+
+
 def test_a_program_that_has_ended_before_is_no_different() -> None:
     child = subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"])
     child.wait()

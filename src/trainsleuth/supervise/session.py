@@ -32,6 +32,7 @@ from trainsleuth.supervise.standing import Standing
 from trainsleuth.supervise.standstill import StandstillWatch, can_look
 
 LOOK_EVERY = 0.5
+WITH_NOTHING_TO_SHOW = 10.0  # seconds; before that the look-out or a signal rings
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 PATIENCE = 300  # windows after which a statistical finding may be shown while the run goes on
 
@@ -84,6 +85,7 @@ def watch_run(
         chart = RunChart(case.facts)
         standing = Standing(StandstillWatch(child.pid, beats, hangs.after), case, hangs.then) if hangs.on and can_look() else None
         with Ending(child) as ending:
+            signals.ring = ending.ring
             code = _follow(ending, chart, case, signals, standing, on_finding, on_hang)
     if examine is not None and code >= 0 and signals.asked_at is None:
         chart.refresh()
@@ -119,10 +121,10 @@ def _follow(
     if on_finding is not None:
         all_rules()  # loading them is no part of what one look costs
     if standing is not None:
-        standing.begin()
+        standing.begin(ending.ring)
         signals.looks_first = standing.is_quiet
     while True:
-        code = ending.within(pause)
+        code = ending.within(pause if on_finding is not None or signals.asked_at is not None else WITH_NOTHING_TO_SHOW)
         if code is not None:
             if standing is not None:
                 standing.end()
@@ -171,6 +173,7 @@ class _Signals:
         self._early: list[int] = []
         self.held: list[int] = []
         self.looks_first: Callable[[], bool] = lambda: False  # whether the run is so quiet that it is looked at before it ends
+        self.ring: Callable[[], None] = lambda: None  # wakes whoever waits for the end
 
     def passed_on(self, number: int, _: Any) -> None:
         if number in (signal.SIGTERM, signal.SIGINT):
@@ -181,6 +184,7 @@ class _Signals:
             self.held.append(number)
         else:
             _send(self._child, number)
+        self.ring()
 
     def release(self) -> None:
         """Pass on what was held back for a last look."""
@@ -193,6 +197,7 @@ class _Signals:
             self.passed_on(number, frame)
         elif number == signal.SIGINT:
             self.asked_at = self.asked_at or time.monotonic()
+            self.ring()
 
     def meant_for(self, child: subprocess.Popen[bytes]) -> None:
         self._child = child

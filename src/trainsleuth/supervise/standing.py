@@ -6,6 +6,7 @@ import json
 import queue
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Literal
 
 from trainsleuth.case.folder import Case
@@ -24,12 +25,15 @@ class Standing:
         self._case = case
         self._then = then
         self._news: queue.Queue[News] = queue.Queue()
+        self._ring: Callable[[], None] = lambda: None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look_out, name="look-out", daemon=True)
         self.unrecovered = False
         self._ending = False
 
-    def begin(self) -> None:
+    def begin(self, ring: Callable[[], None]) -> None:
+        """`ring` is called when there is news."""
+        self._ring = ring
         self._thread.start()
 
     def end(self) -> None:
@@ -47,6 +51,7 @@ class Standing:
                 return
             if news is not None:
                 self._news.put(news)
+                self._ring()
 
     def changed(self, asked_at: float | None) -> bool:
         """Record what is new; whether there is anything. Ends the program where that is wanted or the only way."""
