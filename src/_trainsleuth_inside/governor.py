@@ -48,7 +48,7 @@ class Share:
     def restart(self) -> None:
         """Begin to count anew: a forked child has its own time and its own costs."""
         self._spent = 0.0
-        self._began = time.perf_counter()
+        self._began, self._began_cpu = time.perf_counter(), time.process_time()
         self._last_written = 0.0
 
     def next_after(self, window: int) -> int:
@@ -64,12 +64,16 @@ class Share:
         return window % self.stride == 0 and self._affordable()
 
     def _affordable(self, allowance: float = 0.0) -> bool:
-        elapsed = time.perf_counter() - self._began
+        elapsed = self._elapsed()
         return self._spent <= self._budget * elapsed + allowance and elapsed - self._last_written >= elapsed / 400
+
+    def _elapsed(self) -> float:
+        """Time that others had the processor is no time of the program's, and buys no looks."""
+        return min(time.perf_counter() - self._began, time.process_time() - self._began_cpu)
 
     def paid(self, seconds: float, window: int, period: float) -> None:
         """Book the cost of one closely watched window; `period` is the usual length of a window in seconds."""
-        self._last_written = time.perf_counter() - self._began
+        self._last_written = self._elapsed()
         self._cost = seconds if self._cost == 0.0 else 0.7 * self._cost + 0.3 * seconds
         if not _is_free(window):
             self._spent += seconds

@@ -13,7 +13,8 @@ from trainsleuth.case.folder import Case
 from trainsleuth.case.standstill import Standstill, to_fact
 from trainsleuth.supervise.standstill import News, StandstillWatch, end_all
 
-EVERY = 0.5
+EVERY = 1.0
+AFTER_A_STANDSTILL = 0.25  # seconds: that it goes on is to be seen before it ends
 GRACE = 5.0  # seconds that a program has to end when it is asked to, before we ask whether it stands still
 
 
@@ -43,7 +44,7 @@ class Standing:
             end_all(self._watch.pids, ask=False)
 
     def _look_out(self) -> None:
-        while not self._over.wait(EVERY):
+        while not self._over.wait(AFTER_A_STANDSTILL if self.unrecovered else EVERY):
             try:
                 news = self._watch.news()
             except Exception as problem:  # we cannot look; the program goes on, and the case says why nobody looked

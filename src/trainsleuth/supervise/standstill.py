@@ -42,7 +42,7 @@ class News:
 
 
 class StandstillWatch:
-    """Follows the heartbeats of one run; `news` is to be called about twice a second."""
+    """Follows the heartbeats of one run; `news` is to be called about once a second."""
 
     def __init__(self, root: int, beats: Path, patience: float | None) -> None:
         self._root = root
