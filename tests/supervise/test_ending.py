@@ -32,3 +32,4 @@ def test_a_program_that_has_ended_before_is_no_different() -> None:
     child.wait()
     with Ending(child) as ending:
         assert ending.within(30) == 3
+    ending.ring()  # too late, and no harm

@@ -30,7 +30,9 @@ class Ending:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, at: TracebackType | None) -> None:
-        for handle in (self._bell, self._cord, self._handle):
+        handles = (self._bell, self._cord, self._handle)
+        self._bell = self._cord = self._handle = -1  # who rings late must not write into a file that has got the number since
+        for handle in handles:
             if handle >= 0:
                 os.close(handle)
 
