@@ -13,7 +13,7 @@ from typing import FrozenSet
 
 ALWAYS = 3
 FREE_UNTIL = 100
-QUICK = 0.0015  # seconds: a program with windows as short as that is slower for a while after a look, which nobody can book; it gets a third
+QUICK = 0.0015  # seconds: after a look a program with windows as short as that is slower for a while, which nobody can book; it gets half the looks
 ALLOWANCE = 0.05  # seconds that may be spent on landmarks beyond that before they have to fit the budget
 
 
@@ -48,7 +48,7 @@ class Share:
     def restart(self) -> None:
         """Begin to count anew: a forked child has its own time and its own costs."""
         self._spent = 0.0
-        self._began, self._began_cpu = time.perf_counter(), time.process_time()
+        self._began = time.perf_counter()
         self._last_written = 0.0
 
     def next_after(self, window: int) -> int:
@@ -64,16 +64,12 @@ class Share:
         return window % self.stride == 0 and self._affordable()
 
     def _affordable(self, allowance: float = 0.0) -> bool:
-        elapsed = self._elapsed()
+        elapsed = time.perf_counter() - self._began
         return self._spent <= self._budget * elapsed + allowance and elapsed - self._last_written >= elapsed / 400
-
-    def _elapsed(self) -> float:
-        """Time that others had the processor is no time of the program's, and buys no looks."""
-        return min(time.perf_counter() - self._began, time.process_time() - self._began_cpu)
 
     def paid(self, seconds: float, window: int, period: float) -> None:
         """Book the cost of one closely watched window; `period` is the usual length of a window in seconds."""
-        self._last_written = self._elapsed()
+        self._last_written = time.perf_counter() - self._began
         self._cost = seconds if self._cost == 0.0 else 0.7 * self._cost + 0.3 * seconds
         if not _is_free(window):
             self._spent += seconds
@@ -87,7 +83,7 @@ class Share:
 
     def _adapt(self, period: float) -> None:
         if period > 0:
-            self._budget = self._full / 3 if period < QUICK else self._full
+            self._budget = 0.5 * self._full if period < QUICK else self._full
             needed = (self._cost + self._awake) / (self._budget * period)
             stride = self._densest
             while stride < needed and stride < 1 << 30:
@@ -105,10 +101,9 @@ class Period:
 
     def tick(self, window: int) -> None:
         now = time.perf_counter()
-        windows = max(1, window - self._window)
-        length = (now - self._last) / windows
+        length = (now - self._last) / max(1, window - self._window)
         self._last, self._window = now, window
         if self.seconds == 0.0:
             self.seconds = length
         else:
-            self.seconds += (1 - 0.9**windows) * (min(length, 4 * self.seconds) - self.seconds)
+            self.seconds += 0.1 * (min(length, 4 * self.seconds) - self.seconds)
