@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from _trainsleuth_inside import places
 from _trainsleuth_inside.aside import readable
 from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.samples import KINDS, Samples
 from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.tokens import is_tokens
 
@@ -20,11 +21,10 @@ MOST_CUTS = 200
 MOST_TOKENS = 8
 MOST_NODES = 50_000
 CHAIN = 24
-ROWS, COLUMNS = 32, 512
 
 
 class Call:
-    __slots__ = ("at", "grad_on", "module", "node", "numbers", "order", "parent", "pointer", "requires_grad", "root", "size")
+    __slots__ = ("at", "grad_on", "input", "module", "node", "order", "output", "parent", "pointer", "requires_grad", "root", "size")
 
     def __init__(self, order: int, parent: int, module: Any, root: Any) -> None:
         self.order = order
@@ -37,7 +37,8 @@ class Call:
         self.size = 0
         self.requires_grad = False
         self.grad_on = True
-        self.numbers: List[Any] = []
+        self.input: Optional[int] = None  # which of the samples
+        self.output: Optional[int] = None
 
 
 class DeepWindow:
@@ -47,6 +48,7 @@ class DeepWindow:
         self._probe = probe
         self._calls: List[Call] = []
         self._stack: List[int] = []
+        self._samples = Samples(watch.torch)
         self._cuts: List[List[Any]] = []
         self._of_one: List[List[Any]] = []  # softmaxes over a single element
         self._pairs: List[List[Any]] = []  # where a column meets a row of the same length
@@ -90,7 +92,7 @@ class DeepWindow:
         record.grad_on = self._torch.is_grad_enabled()
         if record.parent < 0 or module._parameters:
             with self._plainly():
-                record.numbers = [*self._numbers_of(_first_tensor(self._torch, args)), *([None] * 4)]
+                record.input = self._sampled(_first_tensor(self._torch, args))
         self._cost += time.perf_counter() - began
         return record
 
@@ -103,19 +105,14 @@ class DeepWindow:
                 record.requires_grad = tensor.requires_grad
                 record.size = tensor.numel()
                 record.pointer = _pointer(tensor)
-                record.numbers = [*(record.numbers[:4] or [None] * 4), *self._numbers_of(tensor)]
+                record.output = self._sampled(tensor)
         self._cost += time.perf_counter() - began
 
-    def _numbers_of(self, tensor: Any) -> List[Any]:
-        """Size of the values, spread over the rows of the batch, share that is positive, share of columns zero in all rows."""
+    def _sampled(self, tensor: Any) -> Optional[int]:
         if tensor is None or not readable(tensor) or self._watch.late.busy():
-            return [None] * 4
-        if tensor.is_complex() or tensor.dim() < 2 or tensor.shape[0] < 2 or tensor.numel() == 0:
-            return [None] * 4
+            return None
         with self._torch.no_grad():
-            flat = tensor.detach()[:ROWS].flatten(1)
-            flat = flat[:, :: -(-flat.shape[1] // COLUMNS)].float()
-            return [flat.abs().mean(), flat.std(0).mean(), (flat > 0).float().mean(), (flat == 0).all(0).float().mean()]
+            return self._samples.take(tensor)
 
     # -- cuts ------------------------------------------------------------------------------------------------------
 
@@ -257,12 +254,15 @@ class DeepWindow:
         self._restore()
         seen, leaves, chain = self._walk(loss.grad_fn)
         nodes = {node._sequence_nr() for node in seen}
+        with self._torch.no_grad():
+            sampled = self._samples.numbers()
         rows = []
         numbers: List[Any] = []
         for call in self._calls:
             rows.append([call.order, call.parent, self._path(call), type(call.module).__name__, call.at, call.grad_on,
                          call.requires_grad, call.node is not None and call.node in nodes])  # fmt: skip
-            numbers += (call.numbers or [None] * 8)[:8]
+            for which in (call.input, call.output):
+                numbers.append(None if which is None else sampled[which])
         models = [record.name if (record := self._watch.models.get(id(call.root))) else None for call in self._calls]
         watch = self._watch
         if watch.precision is not None:
@@ -276,7 +276,8 @@ class DeepWindow:
 
         def write(values: List[Any]) -> None:
             for index, row in enumerate(rows):
-                row.extend(values[8 * index : 8 * index + 8])
+                for found in values[2 * index : 2 * index + 2]:
+                    row.extend(found or [None] * KINDS)
                 row.append(models[index])
             watch.facts.write(
                 "deep", window=window, at=at, calls=rows, cuts=cuts, chain=chain, reached=reached[:4000], nodes=len(nodes),
@@ -301,6 +302,7 @@ class DeepWindow:
 
     def _forget(self) -> None:
         self._calls, self._cuts, self._stack, self._of_one, self._pairs, self._tokens = [], [], [], [], [], []
+        self._samples = Samples(self._torch)
 
     def _walk(self, root: Any) -> Tuple[List[Any], List[Any], List[List[Any]]]:
         seen: Dict[int, Any] = {}

@@ -62,9 +62,7 @@ def _label_numbers(torch: Any, rows: Any, labels: Any, ignored: int, classes: in
 
 def _histogram(torch: Any, labels: Any, classes: int, numbers: Numbers) -> None:
     if classes <= MOST_CLASSES_COUNTED:
-        counts = (labels.unsqueeze(-1) == torch.arange(classes, device=labels.device)).sum(0)
-        for index in range(classes):
-            numbers[f"class {index}"] = counts[index].float()
+        numbers["histogram"] = (labels.unsqueeze(-1) == torch.arange(classes, device=labels.device)).sum(0).float()
 
 
 def value_numbers(torch: Any, given: Dict[str, Any]) -> Tuple[About, Numbers]:

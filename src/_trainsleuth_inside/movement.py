@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
 from _trainsleuth_inside.windows import OptimizerRecord
 
 SAMPLE = 2048
 MOST_TENSORS = 2000
+GRADIENT = 4  # where in a row its norm stands
 
 
 class Snapshot:
@@ -15,80 +16,115 @@ class Snapshot:
 
     def __init__(self, watch: Any, optimizer: Any) -> None:
         self._watch = watch
-        self._owned: List[Tuple[Any, Any]] = []
         torch = watch.torch
+        owned = [parameter for group in optimizer.param_groups for parameter in group["params"] if plain(torch, parameter)]
         with torch.no_grad():
-            for group in optimizer.param_groups:
-                for parameter in group["params"]:
-                    if len(self._owned) < MOST_TENSORS and plain(torch, parameter):
-                        self._owned.append((parameter, sample(parameter).clone()))
+            self._owned = [_Samples(torch, parameters) for parameters in _alike(owned[:MOST_TENSORS])]
 
     def compare(self, record: OptimizerRecord) -> None:
-        watch, torch = self._watch, self._watch.torch
+        watch, torch, window = self._watch, self._watch.torch, record.windows
         rows: List[List[Any]] = []
         numbers: List[Any] = []
         with torch.no_grad():
-            for parameter, before in self._owned:
-                now = sample(parameter)
-                difference = now - before
-                scale = (parameter.numel() / max(1, now.numel())) ** 0.5
-                numbers += [_gradient(torch, parameter.grad), _norm(torch, before) * scale, _norm(torch, difference) * scale,
-                            (difference != 0).sum().float() / max(1, now.numel())]  # fmt: skip
-                rows.append([watch.parameters.number(parameter), int(parameter.requires_grad), 1,
-                             0 if parameter.grad is None else 1])  # fmt: skip
+            for samples in self._owned:
+                rows += [_row(watch, parameter, 1) for parameter in samples.parameters]
+                numbers += [_gradients(torch, samples.parameters), *samples.compare(torch)]
             held = {id(parameter) for parameter in watch.owned_parameters()}
-            for parameter in watch.model_parameters():
-                if id(parameter) in held or len(rows) >= 2 * MOST_TENSORS or not plain(torch, parameter):
-                    continue
-                moved = watch.parameters.moved(parameter)
-                numbers += [_gradient(torch, parameter.grad), None, None, None if moved is None else float(moved)]
-                rows.append([watch.parameters.number(parameter), int(parameter.requires_grad), 0,
-                             0 if parameter.grad is None else 1])  # fmt: skip
-            window = record.windows
-            read_all(watch, numbers, lambda values: _write(watch, record.name, window, rows, values))
+            others = [p for p in watch.model_parameters() if id(p) not in held and plain(torch, p)]
+            for parameters in _alike(others[: 2 * MOST_TENSORS - len(rows)]):
+                rows += [[*_row(watch, parameter, 0), None, None, _moved(watch, parameter)] for parameter in parameters]
+                numbers.append(_gradients(torch, parameters))
+            read_all(watch, numbers, lambda values: self._write(record.name, window, rows, values))
+
+    def _write(self, optimizer: str, window: int, rows: List[List[Any]], values: List[Any]) -> None:
+        following = iter(rows)
+        for index, samples in enumerate(self._owned):
+            for scale, taken, weight, update, ones in zip(samples.scales, samples.taken, *values[4 * index + 1 : 4 * index + 4]):
+                next(following).extend((weight * scale, update * scale, round(ones * ones) / taken))
+        norms = (norm for some in (*values[: 4 * len(self._owned) : 4], *values[4 * len(self._owned) :]) for norm in some or ())
+        for row in rows:
+            row[GRADIENT] = next(norms) if row[GRADIENT] else None
+        self._watch.facts.write("params", opt=optimizer, window=window, rows=rows)
 
 
-def _write(watch: Any, optimizer: str, window: int, rows: List[List[Any]], values: List[Any]) -> None:
-    for index, row in enumerate(rows):
-        row.extend(values[4 * index : 4 * index + 4])
-    watch.facts.write("params", opt=optimizer, window=window, rows=rows)
+class _Samples:
+    """Some numbers of parameters that live on one device in one precision, copied one behind the other."""
+
+    def __init__(self, torch: Any, parameters: List[Any]) -> None:
+        self.parameters = parameters
+        samples = [sample(parameter) for parameter in parameters]
+        self.taken = [some.numel() for some in samples]
+        self.scales = [(parameter.numel() / taken) ** 0.5 for parameter, taken in zip(parameters, self.taken)]
+        self._before = torch.cat(samples)
+
+    def compare(self, torch: Any) -> List[Any]:
+        """Of each parameter the norm of what was there, of what the step added, and of a one for each number that it changed."""
+        difference = torch.cat([sample(parameter) for parameter in self.parameters]) - self._before
+        return [_norms(torch, list(_wide(some).split(self.taken))) for some in (self._before, difference, difference != 0)]
+
+
+def _alike(parameters: List[Any]) -> List[List[Any]]:
+    """Those on one device and of one precision together: they can be treated in one go."""
+    found: Dict[Any, List[Any]] = {}
+    for parameter in parameters:
+        found.setdefault((parameter.device, parameter.dtype), []).append(parameter)
+    return list(found.values())
+
+
+def _row(watch: Any, parameter: Any, owned: int) -> List[Any]:
+    """Its number, whether it is trainable, held by this optimizer, has a gradient, and in place of the gradient's norm the same once more."""
+    has_gradient = int(parameter.grad is not None)
+    return [watch.parameters.number(parameter), int(parameter.requires_grad), owned, has_gradient, has_gradient]
+
+
+def _moved(watch: Any, parameter: Any) -> Optional[float]:
+    moved = watch.parameters.moved(parameter)
+    return None if moved is None else float(moved)
+
+
+def _gradients(torch: Any, parameters: List[Any]) -> Any:
+    """The norms of those gradients that are there."""
+    gradients = [parameter.grad.detach() for parameter in parameters if parameter.grad is not None]
+    return _norms(torch, [gradient._values() if gradient.is_sparse else gradient for gradient in gradients])
+
+
+def _norms(torch: Any, tensors: List[Any]) -> Any:
+    """In at least 32 bit: the norm of many small numbers may be too large for the 16 bit that each of them fits into."""
+    if not tensors:
+        return None
+    return torch.stack(torch._foreach_norm([_wide(tensor) for tensor in tensors]))
+
+
+def _wide(tensor: Any) -> Any:
+    return tensor.float() if tensor.element_size() < 4 else tensor
 
 
 def read_all(watch: Any, numbers: List[Any], then: Any) -> None:
-    """Read scalars that live on one or several devices with one copy per device."""
-    values: List[Any] = [None if hasattr(n, "device") else n for n in numbers]
-    by_device: dict[str, List[int]] = {}
+    """Read tensors that live on one or several devices with one copy per device: of one number each, or lists of numbers."""
+    torch = watch.torch
+    values: List[Any] = list(numbers)
+    by_device: Dict[Any, List[int]] = {}
     for index, number in enumerate(numbers):
-        if hasattr(number, "device"):
-            by_device.setdefault(str(number.device), []).append(index)
+        if isinstance(number, torch.Tensor):
+            by_device.setdefault(number.device, []).append(index)
     left = len(by_device)
     if left == 0:
         then(values)
         return
-    state = {"left": left}
     for indices in by_device.values():
-        stacked = watch.torch.stack([numbers[index].reshape(()) for index in indices])
 
         def arrived(read: List[float], where: List[int] = indices) -> None:
-            for index, value in zip(where, read):
-                values[index] = value
-            state["left"] -= 1
-            if state["left"] == 0:
+            nonlocal left
+            at = 0
+            for index in where:
+                length = numbers[index].numel()
+                values[index] = read[at : at + length] if numbers[index].dim() else read[at]
+                at += length
+            left -= 1
+            if left == 0:
                 then(values)
 
-        watch.late.read(stacked, arrived)
-
-
-def _gradient(torch: Any, grad: Any) -> Optional[Any]:
-    if grad is None:
-        return None
-    return _norm(torch, grad._values() if grad.is_sparse else grad)
-
-
-def _norm(torch: Any, numbers: Any) -> Any:
-    """In at least 32 bit: the norm of many small numbers may be too large for the 16 bit that each of them fits into."""
-    narrow = numbers.is_floating_point() and numbers.element_size() < 4
-    return torch.linalg.vector_norm(numbers.detach(), dtype=torch.float32 if narrow else None)
+        watch.late.read(torch.cat([numbers[index].reshape(-1) for index in indices]), arrived)
 
 
 def sample(parameter: Any) -> Any:

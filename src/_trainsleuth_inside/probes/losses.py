@@ -98,7 +98,7 @@ def install(watch: Watch, probe: Probe) -> None:
                 numbers["guess"] = originals[name](guess, given["target"].to(guess.dtype), reduction="mean")
             if result.dtype in (torch.float16, torch.bfloat16) and inputs.numel() <= MOST_COMPUTED_AGAIN:
                 numbers["in_full"] = in_full(name, given, inputs.device.type)
-        numbers["value"] = result.detach() if result.numel() == 1 else result.detach().float().mean()
+        numbers["value"] = result.detach().reshape(()) if result.numel() == 1 else result.detach().float().mean()
         names = list(numbers)
         window = watch.windows + 1
         fact = {
@@ -111,8 +111,7 @@ def install(watch: Watch, probe: Probe) -> None:
 
         def arrived(values: List[Any]) -> None:
             found = dict(zip(names, values))
-            histogram = [found.pop(key) for key in names if key.startswith("class ")]
-            watch.facts.write("loss_call", **fact, numbers=found, histogram=histogram)
+            watch.facts.write("loss_call", **fact, histogram=found.pop("histogram", []), numbers=found)
 
         read_all(watch, [numbers[key] for key in names], arrived)
 
