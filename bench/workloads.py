@@ -26,7 +26,7 @@ def cnn() -> Workload:
     for before, after in ((3, 24), (24, 32), (32, 48)):
         layers += [nn.Conv2d(before, after, 3, stride=2, padding=1), nn.BatchNorm2d(after), nn.ReLU()]
     model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(48, 10))
-    x, y = torch.randn(16, 3, 48, 48), torch.randint(10, (16,))
+    x, y = torch.randn(32, 3, 48, 48), torch.randint(10, (32,))
     return Workload(model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9), x, y)
 
 

@@ -19,6 +19,7 @@ from _trainsleuth_inside.tokens import is_tokens
 MOST_CALLS = 600
 MOST_CUTS = 200
 MOST_TOKENS = 8
+MOST_LOGARITHMS = 8  # of a softmax, in one window
 MOST_NODES = 50_000
 CHAIN = 24
 
@@ -51,6 +52,7 @@ class DeepWindow:
         self._samples = Samples(watch.torch)
         self._cuts: List[List[Any]] = []
         self._of_one: List[List[Any]] = []  # softmaxes over a single element
+        self._log_softmaxes: List[List[Any]] = []
         self._pairs: List[List[Any]] = []  # where a column meets a row of the same length
         self._tokens: List[Any] = []  # what was looked up in embeddings
         self._patched: List[Tuple[Any, str, Any]] = []
@@ -141,7 +143,7 @@ class DeepWindow:
         self._shadow(self._torch.no_grad, "__enter__", __enter__)
         for owner, name in ((tensor, "softmax"), (tensor, "log_softmax"), (self._torch, "softmax"), (self._torch, "log_softmax")):
             original = getattr(owner, name)
-            self._shadow(owner, name, stands_for(original)(self._noting_axis(original)))
+            self._shadow(owner, name, stands_for(original)(self._noting_axis(name, original)))
         for name in ("__sub__", "__rsub__", "sub", "__mul__", "__truediv__"):
             original = getattr(tensor, name)
             self._shadow(tensor, name, stands_for(original)(self._noting_pairs(original)))
@@ -186,22 +188,26 @@ class DeepWindow:
             if len(column) == 2 and len(row) == 1 and column == [row[0], 1] and row[0] > 1 and (one.requires_grad or other.requires_grad):
                 self._pairs.append([places.of_frame(sys._getframe(3)), *shapes])
 
-    def _noting_axis(self, original: Any) -> Any:
+    def _noting_axis(self, name: str, original: Any) -> Any:
         note = self._probe.guard(self._note_axis)
 
         def noted(this: Any, *args: Any, **kwargs: Any) -> Any:
-            note(this, args[0] if args else kwargs.get("dim"))
+            note(name, this, args[0] if args else kwargs.get("dim"))
             return original(this, *args, **kwargs)
 
         return noted
 
-    def _note_axis(self, tensor: Any, dim: Any) -> None:
-        """A softmax over an axis of one element gives 1 whatever it is given, and passes no gradient on."""
+    def _note_axis(self, name: str, tensor: Any, dim: Any) -> None:
+        """A softmax over an axis of one element gives 1 whatever it is given, and passes no gradient on. What NLL gets comes from a log."""
         if not isinstance(dim, int) or len(self._of_one) >= MOST_CUTS:
             return
         with self._plainly():
-            if readable(tensor) and tensor.dim() and tensor.requires_grad and tensor.shape[dim] == 1 and tensor.numel() > 1:
+            if not (readable(tensor) and tensor.dim() and tensor.requires_grad):
+                return
+            if tensor.shape[dim] == 1 and tensor.numel() > 1:
                 self._of_one.append([places.of_frame(sys._getframe(3)), list(tensor.shape), dim])
+            if name == "log_softmax":
+                self._log_softmaxes = [*self._log_softmaxes[1 - MOST_LOGARITHMS :], [places.of_frame(sys._getframe(3)), list(tensor.shape), dim]]
 
     def _noting(self, name: str, original: Any) -> Any:
         note = self._probe.guard(self._note_cut)
@@ -269,7 +275,7 @@ class DeepWindow:
             made_by = {call.node: row[2] or row[3] for call, row in zip(self._calls, rows) if call.node is not None}
             watch.precision.graph_is_known(seen, made_by)
         cuts = [[*cut[:5], cut[5] is not None and cut[5] in nodes] for cut in self._cuts]
-        of_one, pairs = self._of_one, self._pairs
+        of_one, pairs, log_softmaxes = self._of_one, self._pairs, self._log_softmaxes
         self._forget()
         reached = [watch.parameters.number(leaf) for leaf in leaves]
         window = watch.windows
@@ -281,7 +287,7 @@ class DeepWindow:
                 row.append(models[index])
             watch.facts.write(
                 "deep", window=window, at=at, calls=rows, cuts=cuts, chain=chain, reached=reached[:4000], nodes=len(nodes),
-                softmax_of_one=of_one, pairs=pairs,
+                softmax_of_one=of_one, log_softmaxes=log_softmaxes, pairs=pairs,
             )  # fmt: skip
 
         from _trainsleuth_inside.movement import read_all
@@ -302,7 +308,7 @@ class DeepWindow:
 
     def _forget(self) -> None:
         self._calls, self._cuts, self._stack, self._of_one, self._pairs, self._tokens = [], [], [], [], [], []
-        self._samples = Samples(self._torch)
+        self._samples, self._log_softmaxes = Samples(self._torch), []
 
     def _walk(self, root: Any) -> Tuple[List[Any], List[Any], List[List[Any]]]:
         seen: Dict[int, Any] = {}

@@ -14,7 +14,6 @@ from typing import FrozenSet
 ALWAYS = 3
 FREE_UNTIL = 100
 QUICK = 0.0015  # seconds: after a look a program with windows as short as that is slower for a while, which nobody can book; it gets half the looks
-ALLOWANCE = 0.05  # seconds that may be spent on landmarks beyond that before they have to fit the budget
 
 
 def _fibonacci(most: int) -> FrozenSet[int]:
@@ -29,6 +28,16 @@ LANDMARKS = _fibonacci(1 << 40)
 _ASCENDING = sorted(LANDMARKS)
 
 
+def own_seconds() -> float:
+    """A clock that stands still while this thread is ready and others have the processor: that time buys no looks."""
+    try:
+        with open("/proc/thread-self/schedstat", "rb") as file:
+            waited = int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):  # no Linux, or one that does not count
+        waited = 0
+    return time.perf_counter() - 1e-9 * waited
+
+
 def _is_free(window: int) -> bool:
     return window <= ALWAYS or (window < FREE_UNTIL and window in LANDMARKS)
 
@@ -36,7 +45,8 @@ def _is_free(window: int) -> bool:
 class Share:
     """One kind of optional work, its measured cost, and how often it may be done."""
 
-    def __init__(self, budget: float, densest: int = 1, allowance: float = ALLOWANCE) -> None:
+    def __init__(self, budget: float, allowance: float, densest: int = 1) -> None:
+        """`allowance`: seconds that may be spent on landmarks before they have to fit the budget."""
         self._full = self._budget = budget
         self._allowance = allowance
         self._densest = densest
@@ -48,7 +58,7 @@ class Share:
     def restart(self) -> None:
         """Begin to count anew: a forked child has its own time and its own costs."""
         self._spent = 0.0
-        self._began = time.perf_counter()
+        self._began = own_seconds()
         self._last_written = 0.0
 
     def next_after(self, window: int) -> int:
@@ -64,12 +74,12 @@ class Share:
         return window % self.stride == 0 and self._affordable()
 
     def _affordable(self, allowance: float = 0.0) -> bool:
-        elapsed = time.perf_counter() - self._began
+        elapsed = own_seconds() - self._began
         return self._spent <= self._budget * elapsed + allowance and elapsed - self._last_written >= elapsed / 400
 
     def paid(self, seconds: float, window: int, period: float) -> None:
         """Book the cost of one closely watched window; `period` is the usual length of a window in seconds."""
-        self._last_written = time.perf_counter() - self._began
+        self._last_written = own_seconds() - self._began
         self._cost = seconds if self._cost == 0.0 else 0.7 * self._cost + 0.3 * seconds
         if not _is_free(window):
             self._spent += seconds
@@ -100,10 +110,10 @@ class Period:
         self.seconds = 0.0
 
     def tick(self, window: int) -> None:
-        now = time.perf_counter()
-        length = (now - self._last) / max(1, window - self._window)
+        now, passed = time.perf_counter(), max(1, window - self._window)
+        length = (now - self._last) / passed
         self._last, self._window = now, window
         if self.seconds == 0.0:
             self.seconds = length
         else:
-            self.seconds += 0.1 * (min(length, 4 * self.seconds) - self.seconds)
+            self.seconds += (1 - 0.9**passed) * (min(length, 4 * self.seconds) - self.seconds)

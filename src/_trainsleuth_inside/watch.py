@@ -41,8 +41,8 @@ class Watch:
         self.aside = aside_of(torch)
         self.plainly = torch._C.DisableTorchFunction  # within it, no code of a tensor subclass or of a mode is run
         self.period = Period()
-        self.numbers = Share(0.22 * budget)  # norms of gradients, weights and updates; values at the loss
-        self.depth = Share(0.1 * budget, densest=8, allowance=0.2)  # every module call of a window, and a walk through its graph
+        self.numbers = Share(0.2 * budget, allowance=0.03)  # norms of gradients, weights and updates; values at the loss
+        self.depth = Share(0.1 * budget, allowance=0.05, densest=8)  # every module call of a window, and a walk through its graph
         self.parameters = ParameterBook(self)
         self.optimizers: Dict[int, OptimizerRecord] = {}
         self.optimizers_seen = 0
@@ -52,6 +52,7 @@ class Watch:
         self.unchanged = Unchanged(self)
         self.replay = Replay(self)
         self.running: Any = None  # the model whose forward is running
+        self.running_with_grad = False
         self.last_call: Any = None  # the model called last, in which setting, with which arguments
         self.skip_when_compiling: List[Any] = []  # code that dynamo should look through, as it does through torch's own
         self.current_loader: Optional[str] = None  # the one that gave the last batch

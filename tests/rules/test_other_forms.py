@@ -410,3 +410,113 @@ def test_an_average_of_the_weights_that_is_validated_in_train_mode(run_source: R
 def test_an_average_of_the_weights_in_eval_mode_is_no_finding(run_source: Run) -> None:
     seen = run_source(AVERAGED.format(after="average.eval()"))
     assert seen.loud == [], seen.why()
+
+
+CLASSIFIER = """
+        import torch
+        from torch import nn
+        from torch.nn import functional as F
+
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(20, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Dropout(0.2), nn.Linear(64, 4))
+        optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
+        W = torch.randn(20, 4)
+        def batch():
+            x = torch.randn(32, 20)
+            return x, (x @ W).argmax(1)
+"""
+
+
+def test_a_number_for_the_log_that_is_made_from_a_training_output_is_no_validation(run_source: Run) -> None:
+    seen = run_source(CLASSIFIER + """
+        for step in range(300):
+            x, y = batch()
+            out = net(x)
+            loss = F.cross_entropy(out, y, label_smoothing=0.1)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            with torch.no_grad():
+                unsmoothed = F.cross_entropy(out, y)
+        """)
+    assert seen.loud == [], seen.why()
+
+
+def test_a_validation_without_loader_that_begins_while_nobody_looks(run_source: Run) -> None:
+    seen = run_source(CLASSIFIER + """
+        @torch.inference_mode()
+        def validate():
+            x, y = batch()
+            return F.cross_entropy(net(x), y).item()
+        for epoch in range(3):
+            for step in range(211):
+                x, y = batch()
+                loss = F.cross_entropy(net(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            print(validate())
+        """)
+    assert seen.rules[:1] == ["mode/train-during-validation"], seen.why()
+    assert seen.findings[0]["where"][0]["code"] == "return F.cross_entropy(net(x), y).item()"
+
+
+def test_real_and_fake_on_one_line_are_not_constant_labels(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        G = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4))
+        D = nn.Sequential(nn.Linear(4, 32), nn.LeakyReLU(0.2), nn.Linear(32, 1))
+        of_g, of_d = torch.optim.Adam(G.parameters(), 1e-3), torch.optim.Adam(D.parameters(), 1e-3)
+        bce, ones, zeros = nn.BCEWithLogitsLoss(), torch.ones(64, 1), torch.zeros(64, 1)
+        for step in range(400):
+            real, fake = torch.randn(64, 4) * 0.2 + 5, G(torch.randn(64, 8))
+            for_d = bce(D(real), ones) + bce(D(fake.detach()), zeros)
+            of_d.zero_grad()
+            for_d.backward()
+            of_d.step()
+            for_g = bce(D(fake), ones)
+            of_g.zero_grad()
+            for_g.backward()
+            of_g.step()
+        """)
+    assert "data/labels-constant" not in seen.rules, seen.why()
+
+
+def test_a_log_softmax_over_the_steps_of_a_sequence(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        words, tag = nn.Embedding(40, 16), nn.Linear(16, 5)
+        model = nn.Sequential(words, tag, nn.LogSoftmax(dim=1))
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        for step in range(120):
+            tokens = torch.randint(40, (16, 12))
+            loss = nn.functional.nll_loss(model(tokens).reshape(-1, 5), (tokens % 5).reshape(-1))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """)
+    assert seen.rules[:1] == ["stall/wrong-softmax-axis"], seen.why()
+    assert "axis 1 of shape (16, 12, 5)" in seen.findings[0]["title"]
+
+
+def test_gradients_that_pile_up_until_the_loss_overflows(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        for step in range(400):
+            x = torch.randn(32, 20)
+            loss = nn.functional.cross_entropy(model(x), x[:, :5].argmax(1))
+            loss.backward()
+            optimizer.step()
+        """)
+    assert seen.rules[:1] == ["stall/gradients-never-cleared"], seen.why()

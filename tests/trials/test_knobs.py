@@ -236,6 +236,9 @@ SMALL: list[tuple[str, dict[str, Any], str, str]] = [
     ("scaler-off", {}, "s = torch.amp.GradScaler('cpu', init_scale=8.0); print(float(s.scale(torch.tensor(2.0))))", "2.0"),
     ("scaler-on", {}, MODEL + STEP + "; big = model.weight.grad.clone(); opt.step(); print(torch.allclose(big, 4096 * model.weight.grad))", "True"),
     ("scaler-on", {}, "s = torch.amp.GradScaler('cpu', init_scale=8.0); print(float(s.scale(torch.tensor(2.0))))", "131072.0"),
+    ("shuffle", {}, DATA + "from torch.utils.data import BatchSampler, SequentialSampler\n"
+     "rows = list(DataLoader(range(50), batch_sampler=BatchSampler(SequentialSampler(range(50)), 25, False)))\n"
+     "print([len(row) for row in rows], rows[0].tolist() == sorted(rows[0].tolist()))", "[25, 25] False"),
     ("unscaled-in-time", {}, MODEL + "scaler = torch.amp.GradScaler('cpu', init_scale=64.0)\n"
      "loss = model(x).pow(2).mean(); plain = torch.autograd.grad(loss, model.weight, retain_graph=True)[0]\n"
      "scaler.scale(loss).backward(); nn.utils.clip_grad_norm_(model.parameters(), 1e9)\n"

@@ -31,11 +31,18 @@ def turn(watch: Any) -> None:
             args, options = args[:1], {**options, "shuffle": True}
         for name in ("sampler", "batch_sampler"):
             sampler = options.get(name)
-            if hasattr(sampler, "__len__") and not type(sampler).__module__.startswith("torch."):
+            if hasattr(sampler, "__len__") and _in_order(data, sampler):
                 options = {**options, name: Shuffled(sampler, name == "batch_sampler", acted)}
         init(self, dataset, *args, **options)
 
     base.__init__ = __init__
+
+
+def _in_order(data: Any, sampler: Any) -> bool:
+    """Whether a sampler goes through the data in order, or in an order of the program's own."""
+    while type(sampler) is data.BatchSampler:
+        sampler = sampler.sampler
+    return type(sampler) is data.SequentialSampler or not type(sampler).__module__.startswith("torch.")
 
 
 class Shuffled:

@@ -35,6 +35,7 @@ FUNCTIONS: Dict[str, Measure] = {
     "ctc_loss": ctc_numbers,
 }
 MOST_COMPUTED_AGAIN = 1 << 22  # numbers at a loss of 16 bit that is computed again in 32 bit
+MOST_RANGES = 8  # of targets, that are noted of one place beyond those that are looked at closely
 SETTINGS = ("reduction", "label_smoothing", "ignore_index", "blank", "zero_infinity")
 
 
@@ -44,6 +45,7 @@ def install(watch: Watch, probe: Probe) -> None:
     grad_enabled = torch.is_grad_enabled
     looked_at: Dict[Tuple[str, int], int] = {}
     without_grad: Set[Any] = set()
+    targets_at: Dict[Tuple[str, Optional[places.Place]], List[List[float]]] = {}
 
     @probe.guard
     def called(name: str, args: Any, kwargs: Any, result: Any) -> None:
@@ -57,22 +59,38 @@ def install(watch: Watch, probe: Probe) -> None:
         frame = sys._getframe(3)
         at = places.of_frame(frame)
         key = (name, hash(at))
-        if looked_at.get(key) == watch.moment():
-            return
-        looked_at[key] = watch.moment()
         with watch.plainly():
-            measure(name, at, args, kwargs, result)
+            if looked_at.get(key) != watch.moment():
+                looked_at[key] = watch.moment()
+                measure(name, at, args, kwargs, result)
+            else:
+                look_at_targets(name, at, args, kwargs)
         watch.loss_cost += time.perf_counter() - began
+
+    def look_at_targets(name: str, at: Optional[places.Place], args: Any, kwargs: Any) -> None:
+        """Of further calls at a place in the same window only which targets they get: a GAN's real and fake ones may meet on one line."""
+        target = args[1] if len(args) > 1 else kwargs.get("target")
+        known = targets_at.setdefault((name, at), [])
+        if len(known) < MOST_RANGES and isinstance(target, torch.Tensor) and readable(target) and target.numel() and not target.is_complex():
+            with torch.no_grad():
+                ends = torch.stack([target.min(), target.max()]).detach()
+
+            def arrived(values: List[Any]) -> None:
+                if values[0] not in known and len(known) < MOST_RANGES:
+                    known.append(values[0])
+                    watch.facts.write("loss_targets", fn=name, at=at, least=values[0][0], most=values[0][1])
+
+            read_all(watch, [ends], arrived)
 
     def note_without_grad(name: str) -> None:
         if watch.running is not None:  # the loss is computed inside the model's own forward
             record = watch.models.get(id(watch.running))
-            if record is None:
-                return
-            setting = (watch.running.training, False, watch.current_loader)
+            setting = (watch.running.training, watch.running_with_grad, watch.current_loader)
         elif watch.last_call is not None:
             record, setting, _ = watch.last_call
         else:
+            return
+        if record is None or setting[1]:  # only the loss is without gradients: a number for the log, made from a training step's output
             return
         key = (name, record.name, setting)
         if key not in without_grad:

@@ -44,10 +44,10 @@ def install(watch: Watch, probe: Probe) -> None:
         if not probe.on:
             return call(self, *args, **kwargs)
         state.inside = True
-        watch.running = self
-        if watch.sampling and grad_enabled():
+        watch.running, watch.running_with_grad = self, grad_enabled()
+        if watch.sampling and watch.running_with_grad:
             recorded(self, args, kwargs)
-        state.traced = watch.deep and grad_enabled() and begin_trace(self) is True
+        state.traced = watch.deep and watch.running_with_grad and begin_trace(self) is True
         watch.beat.tick(FORWARD)
         try:
             if state.traced:

@@ -307,6 +307,11 @@ class ProcessChart:
             model.modes[key] = fact
             model.first_modes.setdefault(key, fact)
 
+    def _loss_targets(self, fact: Fact) -> None:
+        calls = self.loss_calls.get((fact["fn"], place(fact["at"])))
+        if calls is not None:
+            calls.other_targets |= {value for value in (fact["least"], fact["most"]) if isinstance(value, (int, float))}
+
     def _loss_call(self, fact: Fact) -> None:
         at = place(fact["at"])
         if not (isinstance(fact["numbers"], dict) and isinstance(fact["settings"], dict)):
@@ -490,7 +495,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
     name: getattr(ProcessChart, f"_{name}")
     for name in (
         "process", "environment", "optimizer", "model", "windows", "loss", "params", "calls", "mode", "loss_call",
-        "loss_without_grad", "loader", "loader_pass", "scheduler", "scheduler_step", "scheduler_loaded", "scaler",
+        "loss_targets", "loss_without_grad", "loader", "loader_pass", "scheduler", "scheduler_step", "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
         "collective", "ddp", "chance", "examined", "bad_weights", "norms_as_built", "silent_change", "function", "halved",

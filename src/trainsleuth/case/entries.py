@@ -146,6 +146,7 @@ class LossCalls:
     at: Place | None
     samples: list[Fact] = field(default_factory=list)
     seen: int = 0
+    other_targets: set[float] = field(default_factory=set)  # least and most, of calls that were not looked at closely
 
     @property
     def last(self) -> Fact:

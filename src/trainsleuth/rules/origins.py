@@ -142,9 +142,16 @@ def _by_name(origin: Origin, chart: ProcessChart) -> str:
         return "sqrt-at-zero"
     if name in EXPONENTIALS or origin.about["op"] == "aten.pow.Scalar":
         return "exp-overflow"
-    if name in QUOTIENTS:
+    if name in QUOTIENTS and not _sum_overflowed(origin):
         return "zero-division"
     return "diverged" if _grew(chart) or _huge(origin) else "first-operation"
+
+
+def _sum_overflowed(origin: Origin) -> bool:
+    """A mean, or a quotient by something other than zero, of numbers that are too large to be added up."""
+    divides = origin.base not in ("mean", "nll_loss_forward", "nll_loss2d_forward", "nansum", "nanmean")
+    by_zero = divides and any(operand.get("zeros") for operand in origin.operands[-1:])
+    return origin.about["bad"] == "inf" and _huge(origin) and not by_zero
 
 
 def _pow_at_zero(origin: Origin) -> bool:

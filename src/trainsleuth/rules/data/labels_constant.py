@@ -29,6 +29,7 @@ def _binary(chart: ProcessChart) -> Verdict:
     """BCE whose targets are one value at every call site; a GAN's discriminator sees both."""
     binary = [calls for calls in chart.loss_calls.values() if calls.function.startswith("binary_cross_entropy") and calls.samples]
     values = {v for calls in binary for key in ("target_least", "target_most") for v in calls.numbers(key)}
+    values.update(*(calls.other_targets for calls in binary))
     if len(values) != 1 or values - {0.0, 1.0}:
         return None
     if not (chart.windows >= 50 or chart.ended) or sum(len(calls.samples) for calls in binary) < 5:
@@ -56,7 +57,7 @@ def _classes(chart: ProcessChart) -> Verdict:
             continue
         counts = label_counts(calls)
         present = [index for index, n in enumerate(counts) if n]
-        if len(counts) < 2 or len(present) != 1:
+        if len(counts) < 2 or len(present) != 1 or calls.other_targets - {present[0], calls.last["settings"].get("ignore_index")}:
             continue
         passed = any(len(loader.passes) for loader in chart.loaders.values())
         if sum(counts) < 64 or len(calls.samples) < 8 or not (passed or chart.windows >= 50 or chart.ended):

@@ -23,7 +23,7 @@ LOOKS = 5
 
 
 @cause_rule("data/not-shuffled", explains=("stall/flat-loss",), settled_by=("shuffle",), structural=False,
-            masks=("stall/inputs-and-targets-misaligned",))  # fmt: skip
+            masks=("stall/inputs-and-targets-misaligned", "stall/dead-units"))  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     for calls in chart.loss_calls.values():
         if calls.function not in ("cross_entropy", "nll_loss") or not calls.samples or len(calls.last["target_shape"]) != 1:

@@ -20,7 +20,7 @@ from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 @cause_rule(
     "stall/gradients-never-cleared", settled_by=("clear-every-step",),
     explains=("stall/flat-loss", "stall/uniform-predictions", "nan/loss-not-finite"),
-    masks=("stall/inputs-and-targets-misaligned", "stall/dead-units", "stall/input-ignored", "data/not-normalised"),
+    masks=("stall/inputs-and-targets-misaligned", "stall/dead-units", "stall/input-ignored", "data/not-normalised", "nan/diverged"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     for optimizer in chart.optimizers.values():

@@ -1,8 +1,9 @@
-"""Softmax runs over the wrong axis: over the samples of the batch instead of the classes, or over an axis of one element.
+"""Softmax runs over the wrong axis: over the samples of the batch or the steps of a sequence instead of the classes, or over one element.
 
 What it detects
     What reaches NLL as log-probabilities is normalised over the batch: each class sums to one over the samples, the classes of a
-    sample do not. Or a softmax inside the model runs over an axis of length 1, as `dim=-1` does for scores of shape (B, T, 1).
+    sample do not. Or they come from a log-softmax over another axis (the steps of a sequence, say), and the classes of a sample do not
+    sum to one. Or a softmax inside the model runs over an axis of length 1, as `dim=-1` does for scores of shape (B, T, 1).
 Why it matters
     Samples compete with each other for each class. The loss falls a little and means nothing; at inference, with one sample, every
     class has probability 1. Over one element every weight is 1, and what computes the scores gets a gradient of exactly zero.
@@ -15,11 +16,17 @@ When it is wrong
     single token has one element by right: unless the loss stands still, that is a note.
 """
 
+import math
+
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.entries import place
+from trainsleuth.case.reading import Fact
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import count, names, number
+
+FAR_OFF = 0.2  # log of a sum that should be 1: further than rounding to 16 bit explains
+SAME_NUMBERS = ("View", "UnsafeView", "ReshapeAlias", "Clone", "Transpose", "Permute", "Squeeze", "Unsqueeze", "TBackward")
 
 
 @cause_rule(
@@ -27,7 +34,7 @@ from trainsleuth.rules.wording import count, names, number
     masks=("stall/inputs-and-targets-misaligned",),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
-    return _over_the_batch(chart) or _over_one_element(chart)
+    return _over_the_batch(chart) or _over_another_axis(chart) or _over_one_element(chart)
 
 
 def _over_one_element(chart: ProcessChart) -> Verdict:
@@ -51,6 +58,42 @@ def _over_one_element(chart: ProcessChart) -> Verdict:
         advice=[f"Use the axis that is to be weighed, of ({', '.join(map(str, shape))}), as dim."],
         certain=False,
     )
+
+
+def _over_another_axis(chart: ProcessChart) -> Verdict:
+    for calls in chart.loss_calls.values():
+        rows = calls.numbers("row_lse_off")
+        if calls.function != "nll_loss" or len(rows) < 2 or min(rows) < FAR_OFF or not all(map(_from_log_softmax, calls.samples)):
+            continue
+        shape = calls.last["input_shape"]
+        if len(shape) == 2 and shape[0] == shape[1]:
+            continue
+        found = [row for fact in chart.deep for row in fact.get("log_softmaxes") or [] if math.prod(row[1]) == math.prod(shape)]
+        axis = f"axis {found[-1][2]} of shape ({', '.join(map(str, found[-1][1]))})" if found else "another axis"
+        at = place(found[-1][0]) if found else None
+        return Seen(
+            title=f"softmax runs over {axis}, not over the classes",
+            where=[Spot(at, "this softmax") if at else None, Spot(calls.at, "receives them here") if calls.at else None],
+            evidence=[
+                f"{len(rows)} looks: the probabilities of one prediction over its {calls.last['classes']} classes should sum to 1; the log of "
+                f"their sum is off by {number(min(rows))} to {number(max(rows))}"
+            ],
+            step=2,
+            statement="the softmax before the loss has the wrong dim",
+            advice=["Use dim=-1, the axis of the classes."],
+            look_for="" if found else "softmax",
+        )
+    return None
+
+
+def _from_log_softmax(sample: Fact) -> bool:
+    """Whether what the loss received is the output of a log-softmax, at most seen in another shape."""
+    for name in sample.get("made_by") or []:
+        if name.startswith("LogSoftmax"):
+            return True
+        if not name.startswith(SAME_NUMBERS):
+            return False
+    return False
 
 
 def _over_the_batch(chart: ProcessChart) -> Verdict:
