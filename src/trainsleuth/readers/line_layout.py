@@ -30,6 +30,8 @@ _BAR = re.compile(
     rb"(?:,\s*(?P<rate>[\d.?]+)\s*(?P<unit>[A-Za-z]+/[A-Za-z]+))?,?\s*(?P<postfix>[^\]]*)\]?"
 )
 _DRAWING = re.compile(rb"\[(?=[=>.#\- ]{3,}\])[=>.#-][=>.#\- ]*\]|(?:\xe2[\x94-\x96][\x80-\xbf])+|[=#]{4,}|[-]{4,}")
+_BARE_DIGIT = re.compile(rb"\d(?<![A-Za-z_\d].)(?<![A-Za-z_][/.@-].)")  # not one of a word, as those of `v2` and `part-17`
+_BARE_WORD = re.compile(rb"[in](?<!\w.)(?:nf|nfinity|an|ull|one)\b")  # in small letters, a word that stands for a number
 _LENGTH_OF_TIME = re.compile(rb"(?:\d+ days?,? )?\b\d{1,4}:\d\d(?::\d\d(?:\.\d+)?)?\b")
 _WIDE = {"：": b":  ", "＝": b"=  ", "，": b",  ", "、": b",  ", "。": b"   ", "（": b"(  ", "）": b")  ", "【": b"[  ", "】": b"]  ", "；": b";  ",
          "｜": b"|  ", "［": b"[  ", "］": b"]  ", "　": b"   ", "％": b"%  "}  # fmt: skip
@@ -107,6 +109,15 @@ class _Seen:
     before: tuple[int, int] = (0, 0)  # where the words of its name stand
     spaced: bool = False  # a blank stands before it
     first: bool = False  # it is the first thing in the line
+
+
+def may_tell_numbers(line: bytes) -> bool:
+    """Whether it is worth while to read a line: in one where this is false, `layout_of` finds neither values nor counters nor nulls.
+
+    Every token that is a number begins with a digit (after a sign or point) that no word before it takes in.
+    """
+    line = line[:LONGEST_LINE]
+    return not line.isascii() or _BARE_DIGIT.search(line) is not None or _BARE_WORD.search(line.lower()) is not None
 
 
 def layout_of(line: bytes) -> Layout:

@@ -11,18 +11,18 @@ import codecs
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import lt
 from pathlib import Path
 
 from trainsleuth.readers.kinds import Fact, skipped
-from trainsleuth.readers.line_layout import LONGEST_LINE, Layout, Number, axis_of, layout_of
+from trainsleuth.readers.line_layout import LONGEST_LINE, Layout, Number, axis_of, layout_of, may_tell_numbers
 from trainsleuth.readers.stamps import Clock
 from trainsleuth.readers.table_rows import header_of, row_of
 from trainsleuth.readers.text_columns import FEWEST_ALIKE, Columns, DigitGrids, SplitTokens, has_numpy, keeping
+from trainsleuth.readers.text_messages import Messages
 from trainsleuth.readers.text_placing import Pieces, Placing
 from trainsleuth.readers.text_plan import Course, Plan, Taken
-from trainsleuth.readers.text_shapes import most_frequent_first, shaped
+from trainsleuth.readers.text_shapes import Shapes, shaped
 from trainsleuth.readers.tracebacks_in_text import TracebackCollector
 
 NAME = "text log"
@@ -35,19 +35,12 @@ NEW_SHAPES = 500
 FIRST_BLOCKS = 8
 NEW_SHAPES_LATER = 60
 SLOW_LINES = 2_000  # of one shape and block, when its plan does not fit
-MOST_MESSAGES = 3_000
 MOST_SETTINGS = 2_000
 HEADER_REACH = 4  # lines between the head of a table and its first row
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _BACKSPACES = re.compile(rb"\x08+")
 _TABLES = tuple(map(keeping, (b"0123456789.", b"0123456789.-", b"0123456789.eE+-")))
-_WORTH_KEEPING = re.compile(
-    rb"(?i)warn|error|fail|fall.?back|cache|missing|not found|no such|empty|nan\b|\binf\b|skip|overflow|must be|increasing|retry|"
-    rb"killed|\d-?bit|fp16|fp32|bf16|float16|float32|out of memory|oom\b|\b0 \w|: ?0\b|sample|item|file|image|dataset|"
-    rb"loaded|found|precision|amp\b|resum|restor|"
-    + "警告|キャッシュ|缓存|캐시|サンプル|样本|샘플|エラー|错误|에러|データ|数据|데이터".encode()
-)
 _WORD_SETTING = re.compile(rb"^[\s\-]*[\"']?([A-Za-z_][\w.\-]{0,60})[\"']?\s*[:=]\s*[\"']?([A-Za-z][\w.+\-]{0,40})[\"']?,?(?:\s+#.*)?\s*$")
 
 
@@ -87,15 +80,6 @@ def decoded(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield decoder.decode(block).encode("utf-8", "replace") if decoder is not None else block
 
 
-@dataclass
-class Message:
-    text: str
-    at: int
-    count: int = 0
-    last_text: str = ""
-    last: int = 0
-
-
 class TextLog:
     """Reads a log block by block; `feed` and `finish` give facts."""
 
@@ -105,13 +89,13 @@ class TextLog:
         self._plain = True  # so far each line is one piece
         self._numbers: Sequence[int] = []  # of the block at hand: the lines of its pieces
         self._orders = range(0)
-        self._alike: dict[bytes, list[list[int]]] = {}  # of the block at hand: see `shaped`
+        self._shapes = Shapes([], {}, {})  # of the block at hand
         self._carry = b""
         self._plans: dict[bytes | tuple[bytes, tuple[bytes, ...]], Plan | None] = {}
         self._courses: dict[tuple[str, ...], Course] = {}
         self._clock = Clock()
         self._placing = Placing()
-        self._messages: dict[bytes, Message] = {}
+        self._messages = Messages()
         self._settings: set[str] = set()
         self._headers: list[tuple[int, list[str]]] = []
         self._skipped: dict[str, tuple[int, int]] = {}
@@ -144,16 +128,22 @@ class TextLog:
         self._plain = self._plain and b"\r" not in block and self._order == numbers[0]
         self._orders = range(self._order, self._order + len(lines))
         self._order += len(lines)
-        groups, self._alike = shaped(block)
-        new = most_frequent_first([key for key in groups if key not in self._plans], groups)
-        facts = self._tracebacks.look(self._hinted(new, groups), lines, numbers)
+        shapes = self._shapes = shaped(block, lines)
+        known, new = shapes.known(self._plans), shapes.new(self._plans)
+        alarming = TracebackCollector.among(new)
+        facts = self._tracebacks.look(self._hinted(alarming), lines, numbers)
+        chosen = shapes.most_frequent(self._plans, self._allowance + 1)
+        left = chosen[self._allowance :]
+        looked_at = [(key, shapes.places(key)) for key in [*known, *chosen[: self._allowance]]]
         taken: list[Taken] = []
-        for key in [*(key for key in groups if key in self._plans), *new[: self._allowance]]:
-            facts += self._group(key, groups[key], lines, numbers, taken)
-        if left := new[self._allowance :]:
-            self._skip("lines of ever new shapes", numbers[groups[left[0]][0]], sum(map(len, map(groups.__getitem__, left))))
+        for key, group in looked_at:
+            facts += self._group(key, group, lines, numbers, taken)
+        if left:
+            count = len(lines) - sum(len(group) for _, group in looked_at)
+            self._skip("lines of ever new shapes", numbers[shapes.places(left[0])[0]], count)
+        self._alarming.update(filter(self._plans.__contains__, alarming))
         facts += self._placing.place(taken, self._pieces())
-        facts += self._news_of_messages()
+        facts += self._messages.news()
         self._blocks += 1
         self._allowance = NEW_SHAPES if self._blocks < FIRST_BLOCKS else NEW_SHAPES_LATER
         if len(self._plans) > MOST_PLANS:
@@ -166,11 +156,10 @@ class TextLog:
     def _pieces(self) -> Pieces | None:
         return None if self._plain else Pieces(self._orders.start, self._numbers)
 
-    def _hinted(self, new: list[bytes], groups: dict[bytes, list[int]]) -> list[int]:
-        """The lines whose shape could be part of a traceback; a shape is asked once."""
-        if TracebackCollector.may_be_among(b"\n".join(new)):
-            self._alarming.update(key for key in new if len(key) < LONGEST_LINE and TracebackCollector.may_be(key))
-        return sorted(index for key in self._alarming & groups.keys() for index in groups[key]) if self._alarming else []
+    def _hinted(self, new: set[bytes]) -> list[int]:
+        """The lines whose shape could be part of a traceback. Of a shape that was learnt this is known; any other is asked again."""
+        shapes = self._shapes
+        return sorted(place for key in self._alarming | new if key in shapes for place in shapes.places(key))
 
     def _lines(self, block: bytes) -> tuple[list[bytes], Sequence[int], bytes]:
         """The lines of a block, their numbers, and the block made of them; what a carriage return overwrites is a line of its own."""
@@ -212,17 +201,17 @@ class TextLog:
             if len(key) == len(first):
                 self._without_digits(key, group, lines, numbers, facts)
             else:
-                self._note(key, group, lines, numbers)
+                self._messages.note(key, group, lines, numbers)
             return facts
         if not plan.layout.has_axis or not plan.values:
-            self._note(key, group, lines, numbers)
+            self._messages.note(key, group, lines, numbers)
         self._take(key, plan, group, lines, numbers, taken)
         return facts
 
     def _learn(
         self, first: bytes, group: list[int], lines: list[bytes], numbers: Sequence[int], facts: list[Fact]
     ) -> Plan | None:
-        if first.lstrip().startswith(b'File "'):
+        if first.lstrip().startswith(b'File "') or not may_tell_numbers(first):
             return None
         layout = layout_of(first)
         at = group[0]
@@ -338,9 +327,10 @@ class TextLog:
 
     def _laid_out(self, key: bytes, plan: Plan, group: list[int], lines: list[bytes]) -> Columns | None:
         """In grids where that is worth it: the log is long, its lines are alike, and numpy is there."""
-        alike = self._alike.get(key, [group])
-        if self._blocks >= BLOCKS_BEFORE_GRIDS and len(group) >= FEWEST_ALIKE * len(alike) and has_numpy():
-            return DigitGrids.of(plan, lines, alike)
+        if self._blocks >= BLOCKS_BEFORE_GRIDS and len(group) >= FEWEST_ALIKE:
+            alike = self._shapes.alike(key)
+            if len(group) >= FEWEST_ALIKE * len(alike) and has_numpy():
+                return DigitGrids.of(plan, lines, alike)
         return SplitTokens.of(plan, [lines[index] for index in group])
 
     def _columns(self, plan: Plan, columns: Columns, group: list[int]) -> Taken:
@@ -437,26 +427,7 @@ class TextLog:
                     if plan is not None:
                         taken = self._columns(plan, SplitTokens([], plan.tokens, [lines[index] for index in group]), group)
                         facts += self._placing.place([taken], self._pieces())
-        self._note(key, group, lines, numbers)
-
-    def _note(self, key: bytes, group: list[int], lines: list[bytes], numbers: Sequence[int]) -> None:
-        known = self._messages.get(key)
-        if known is None:
-            first = lines[group[0]][:LONGEST_LINE]
-            if len(self._messages) >= MOST_MESSAGES or not _WORTH_KEEPING.search(first):
-                return
-            known = self._messages[key] = Message(_text(first), numbers[group[0]])
-        known.count += len(group)
-        known.last_text, known.last = _text(lines[group[-1]]), numbers[group[-1]]
-
-    def _news_of_messages(self) -> list[Fact]:
-        facts: list[Fact] = []
-        for message in self._messages.values():
-            if message.count:
-                facts.append({"k": "message", "text": message.text, "at": message.at, "count": message.count,
-                              "last_text": message.last_text, "last": message.last})  # fmt: skip
-                message.count = 0
-        return facts
+        self._messages.note(key, group, lines, numbers)
 
     def _set(self, layout: Layout, line: bytes, facts: list[Fact]) -> None:
         for value in layout.values:
@@ -481,7 +452,3 @@ def _counts(rows: list[bytes]) -> bool:
         return False
     numbers = [int(cell) for cell in cells]
     return all(map(lt, numbers, numbers[1:]))
-
-
-def _text(line: bytes) -> str:
-    return line[:400].decode("utf-8", "replace").strip()

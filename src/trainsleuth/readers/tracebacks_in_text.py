@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 
 from trainsleuth.readers.kinds import Fact
+from trainsleuth.readers.line_layout import LONGEST_LINE
+from trainsleuth.readers.text_search import holds, spans_with
 from trainsleuth.readers.tracebacks import Tracebacks
 
 HINTS = (b"Traceback (", b"Watchdog caught", b"Assertion ", b"what():", b"bus error", b"Fatal Python", b"oom", b"Out of memory: ",
@@ -13,6 +15,15 @@ HINTS = (b"Traceback (", b"Watchdog caught", b"Assertion ", b"what():", b"bus er
          b"Process ")  # fmt: skip
 _HINT = re.compile(b"|".join(re.escape(hint) for hint in HINTS))
 _HEADLESS = re.compile(rb"^\s*((?:\w+\.)*\w*(?:Error|Exception)): \S")
+
+# Of the lines with a hint, `Tracebacks` can begin something with those that hold one of these words (the last is a shell's: what
+# happened at which line of its script; an escape is the rest of a colour, which may stand between words),
+_ANYWHERE = (b"Traceback (", b"Watchdog caught", b": block: [", b"Unexpected bus error", b"Fatal Python error", b"kill event",
+             b"Out of memory: Killed", b"Error: ", b"Exception: ", b"\x1b", b": line ")  # fmt: skip
+# and with those that begin with one of these, after nothing but a rank or an actor.
+_AT_START = (b"Process ", b"Thread ", b"Current thread x", b"what():", b"Segmentation fault", b"Bus error", b"Killed", b"Aborted",
+             b"Illegal instruction", b"# ")  # fmt: skip
+_STARTS = re.compile(rb"(?:\[[^\]]*\]|\([^()]*\))?(?:\W*\b(?:" + b"|".join(map(re.escape, _AT_START[:-1])) + rb")|\W*# )")
 
 
 class TracebackCollector:
@@ -24,14 +35,13 @@ class TracebackCollector:
         self._told: set[str] = set()
 
     @staticmethod
-    def may_be_among(shapes: bytes) -> bool:
-        """The same of many at once, quickly."""
-        return b"Error: " in shapes or b"Exception: " in shapes or any(hint in shapes for hint in HINTS)
-
-    @staticmethod
-    def may_be(shape: bytes) -> bool:
-        """Whether lines of this shape could begin a traceback or stack, or name an exception."""
-        return _HINT.search(shape) is not None or _HEADLESS.match(shape) is not None
+    def among(shapes: list[bytes]) -> set[bytes]:
+        """Those whose lines could begin a traceback or stack, or name an exception."""
+        text = b"\n".join(shapes)
+        found = {text[start:end] for words in _ANYWHERE for start, end in spans_with(words, text)}
+        if any(holds(words, text) for words in _AT_START):
+            found.update(filter(_STARTS.match, shapes))
+        return {shape for shape in found if len(shape) < LONGEST_LINE and (_HINT.search(shape) or _HEADLESS.match(shape))}
 
     def look(self, hinted: Sequence[int], lines: Sequence[bytes], numbers: Sequence[int]) -> list[Fact]:
         """`hinted` are the places of lines of such a shape, in order."""
