@@ -41,8 +41,8 @@ class Watch:
         self.aside = aside_of(torch)
         self.plainly = torch._C.DisableTorchFunction  # within it, no code of a tensor subclass or of a mode is run
         self.period = Period()
-        self.numbers = Share(0.2 * budget, allowance=0.03)  # norms of gradients, weights and updates; values at the loss
-        self.depth = Share(0.1 * budget, allowance=0.05, densest=8)  # every module call of a window, and a walk through its graph
+        self.numbers = Share(0.15 * budget, allowance=0.03)  # norms of gradients, weights and updates; values at the loss
+        self.depth = Share(0.08 * budget, allowance=0.05, densest=8)  # every module call of a window, and a walk through its graph
         self.parameters = ParameterBook(self)
         self.optimizers: Dict[int, OptimizerRecord] = {}
         self.optimizers_seen = 0

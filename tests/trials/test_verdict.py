@@ -372,3 +372,35 @@ def test_a_trial_that_the_budget_ends_before_its_first_step_says_nothing(tmp_pat
     whole = Outcome("healthy", mechanism={rule: 0})
     verdict = judge(rule, known("control", broken), known("knob", whole), [known("placebo", broken), known("placebo", cut)], symptom="nan")
     assert "another seed" not in verdict.why
+
+
+def accident(kind: Kind, steps: int, seed: int = 0) -> Outcome:
+    """A run whose loss is finite for so many steps."""
+    return Outcome(kind, "", None, {}, 60, 1.0, True, curve(2.0, 1.0, seed=seed, length=60)[:steps])
+
+
+def verdict_on_an_accident(turned: Outcome, again: Outcome | None) -> Verdict:
+    placebo, repeated = known("placebo", accident("healthy", 60, seed=1)), None if again is None else known("placebo", again)
+    control = known("control", accident("nan", 30))
+    return judge("nan/sqrt-at-zero", control, known("knob", turned), [placebo], symptom="nan", same_again=repeated)
+
+
+def test_an_accident_that_another_seed_does_not_meet_is_proved_beside_the_same_run_once_more() -> None:
+    first = verdict_on_an_accident(accident("healthy", 60), None)
+    assert (first.status, first.more) == ("inconclusive", True)
+    assert verdict_on_an_accident(accident("healthy", 60), accident("nan", 30)).status == "confirmed"
+
+
+def test_a_knob_that_changes_the_numbers_before_the_accident_may_have_passed_by_it() -> None:
+    assert verdict_on_an_accident(accident("healthy", 60, seed=2), accident("nan", 30)).status == "inconclusive"
+
+
+def test_an_accident_that_does_not_happen_again_proves_nothing() -> None:
+    assert verdict_on_an_accident(accident("healthy", 60), accident("nan", 20)).status == "inconclusive"
+
+
+def test_a_loss_that_begins_to_fall_is_no_refutation() -> None:
+    control, placebo = outcome(0.6931, 0.6931, 3000, noise=0.002), outcome(0.6931, 0.6931, 3000, noise=0.002, seed=1)
+    turned = outcome(0.6931, 0.6850, 0, noise=0.002, seed=2)
+    assert turned.kind == "stalled"
+    assert status(control, turned, placebo) == "inconclusive"

@@ -18,7 +18,7 @@ from trainsleuth.trials.bench import MOST_WINDOWS, Begun, Bench, Done, OutOfTime
 from trainsleuth.trials.knobs import Knob, Pointed, easing, knobs_for
 from trainsleuth.trials.smallest import leave_out
 from trainsleuth.trials.trial import Known, Role, Setting, Trial
-from trainsleuth.trials.verdict import BESIDE_A_REPEAT, Symptom, Verdict, judge, judge_suspicion
+from trainsleuth.trials.verdict import BESIDE_A_REPEAT, Symptom, Verdict, judge, judge_suspicion, strayed
 
 SEEDS = (1000, 2000, 3000, 4000)
 HANGS = ("hang/", "ranks/")
@@ -149,6 +149,9 @@ class Experiment:
     def control(self, seed: int | None = None) -> Trial:
         return self._trial(False, seed)
 
+    def same_again(self) -> Trial:
+        return self.bench.trial("placebo", "repeated", (Setting("nothing"),), watched=self._files, standing=self.symptom == "hang")
+
     def turned(self, seed: int | None = None) -> Trial:
         return self._trial(True, seed)
 
@@ -167,7 +170,10 @@ class Experiment:
     def more(self) -> Iterator[Event]:
         """Another placebo and the knob with the seeds of the placebos: three against three where runs break, else pair by pair."""
         pairs = self.pairs()
-        if self.symptom != "loss" or self.known(self.control()).outcome.kind == "nan":
+        control = self.known(self.control()).outcome
+        if any(strayed(self.finding.rule, control, placebo.outcome) for placebo in self._of_other_seeds(self.control)):
+            yield from self.run([self.same_again()])
+        elif self.symptom != "loss" or control.kind == "nan":
             yield from self.run([self.control(SEEDS[1]), self.turned(SEEDS[0]), self.turned(SEEDS[1])])
         elif pairs < len(SEEDS):
             yield from self.run([self.control(SEEDS[pairs]), self.turned(SEEDS[pairs - 1])])
@@ -184,7 +190,10 @@ class Experiment:
         control, turned = self.known(self.control()), self.known(self.turned())
         if name or rule is None:
             return judge_suspicion(name, rule, control, turned, placebos, repeats, self.symptom, once, self.removes, self.finding.symptoms)
-        return judge(rule, control, turned, placebos, repeats, self.symptom, self.finding.severity == "note", bool(self.files))
+        same_again = self.got.get(self.same_again().key)
+        if same_again in placebos:
+            same_again = None
+        return judge(rule, control, turned, placebos, repeats, self.symptom, self.finding.severity == "note", bool(self.files), same_again)
 
 
 def _decide(experiment: Experiment, rule: str | None, name: str = "", once: bool = False) -> Iterator[Event | Verdict]:

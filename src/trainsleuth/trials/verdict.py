@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import mean
 from typing import Literal
 
@@ -55,6 +56,7 @@ class Runs:
     turned: Outcome
     placebos: tuple[Outcome, ...] = ()
     repeats: tuple[Outcome, ...] = ()
+    same_again: Outcome | None = None  # the control once more, with its own seed
 
     @property
     def controls(self) -> tuple[Outcome, ...]:
@@ -78,18 +80,23 @@ Judged = tuple[Status, str, bool]
 
 
 def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], repeats: Sequence[Known] = (),
-          symptom: Symptom = "loss", note: bool = False, rewritten: bool = False) -> Verdict:  # fmt: skip
+          symptom: Symptom = "loss", note: bool = False, rewritten: bool = False, same_again: Known | None = None) -> Verdict:  # fmt: skip
     """The verdict on the cause that `rule` suspects and `turned` removes; a note is no sickness unless the control does not learn.
 
     `rewritten`: the guilty lines themselves were changed and nothing else. A rule that reads the stacks of a standstill cannot see
-    its mechanism in a run that goes on; there the change itself says that it is gone.
+    its mechanism in a run that goes on; there the change itself says that it is gone. `same_again`: where chance decides whether a seed
+    meets the accident at all, the control once more is the placebo.
     """
-    runs = Runs(control.outcome, turned.outcome, tuple(p.outcome for p in placebos), tuple(r.outcome for r in repeats))
+    runs = Runs(
+        control.outcome, turned.outcome, tuple(p.outcome for p in placebos), tuple(r.outcome for r in repeats),
+        None if same_again is None else same_again.outcome,
+    )  # fmt: skip
+    trials = (control, turned, *placebos, *repeats, *([] if same_again is None else [same_again]))
     if note and symptom == "loss" and control.outcome.kind == "healthy":
         why = "the control learns, and the finding is only a note: there is no symptom to explain"
-        return Verdict(rule, "inconclusive", why, (control, turned, *placebos, *repeats))
+        return Verdict(rule, "inconclusive", why, trials)
     status, why, more = _unfit(runs, symptom) or _judge(rule, runs, symptom_of(symptom, runs.control), rewritten)
-    return Verdict(rule, status, why, (control, turned, *placebos, *repeats), more)
+    return Verdict(rule, status, why, trials, more)
 
 
 def judge_suspicion(name: str, rule: str | None, control: Known, turned: Known, placebos: Sequence[Known],
@@ -159,7 +166,9 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return _changes_nothing(runs)
     unseen = rewritten and symptom == "hang" and has(rule, runs.turned) is None
     gone = unseen or removed(rule, runs.control, runs.turned)
-    if any(_strayed(rule, runs.control, placebo) for placebo in runs.placebos if placebo.kind != "not applicable"):
+    if any(strayed(rule, runs.control, placebo) for placebo in runs.placebos):
+        if gone and symptom in ("nan", "crash") and runs.turned.kind in ("healthy", "stalled"):
+            return _beside_the_same_again(runs, symptom)
         return "inconclusive", "another seed alone already removes the mechanism", False
     if rule in PROVED_BY_ANY_CHANGE and gone:
         return _changes_the_numbers(runs)
@@ -186,7 +195,7 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return "confirmed", f"without the mechanism there is something to learn, and the loss falls from {end.first:.4g} to {end.last:.4g}", False
     if symptom != "loss":
         return "refuted", f"the mechanism is real and was removed, yet the program {BROKEN[symptom][0]} as before: this is not why", False
-    if runs.control.kind == "stalled" and runs.turned.kind == "stalled":
+    if runs.control.kind == "stalled" and runs.turned.kind == "stalled" and not _begins_to_fall(runs):
         return "refuted", "the mechanism is real and was removed, yet the loss stays where it is: this is not why", False
     why = _no_gain(rule, runs.control, runs.turned, runs.placebos)
     more = _leans(runs, LEAST_IN_PAIRS) and not runs.exhausted
@@ -238,6 +247,25 @@ def _changes_the_numbers(runs: Runs) -> Judged:
     return "confirmed", (
         f"without the mechanism {len(apart)} of {shared} losses are others{end}, from backward {apart[0][0]} on; a run that is only "
         "repeated gives the same numbers to the last digit"
+    ), False  # fmt: skip
+
+
+def _beside_the_same_again(runs: Runs, symptom: Symptom) -> Judged:
+    """An accident that not every seed meets: the same run breaks again at the same place, and with the knob it gets past that place,
+    having computed the same numbers up to there."""
+    bad, good = BROKEN[symptom]
+    again, own, without = runs.same_again, runs.control.curve, dict(runs.turned.curve)
+    if again is None:
+        return "inconclusive", "another seed alone already removes the mechanism", True
+    if again.kind != runs.control.kind or again.curve != own:
+        return "inconclusive", "another seed alone already removes the mechanism, and the program does not repeat its own numbers", False
+    before = own[: next((at for at, (one, other) in enumerate(pairwise(own), 1) if other[0] - one[0] > 1), len(own))]
+    same = sum(1 for to, loss in before if without.get(to) == loss)
+    if same < len(before) - 1 or not before:  # the last one may already be of the step that broke
+        return "inconclusive", "another seed alone already removes the mechanism, and the knob changes more than the step that breaks", False
+    return "confirmed", (
+        f"without the mechanism it {good}, where the same run {bad} again at the same step; the {same} losses before are the same to the "
+        "last digit. Another seed need not meet the accident"
     ), False  # fmt: skip
 
 
@@ -297,8 +325,10 @@ def _name(rule: str) -> str:
     return rule.partition("/")[2].replace("-", " ")
 
 
-def _strayed(rule: str, control: Outcome, placebo: Outcome) -> bool:
+def strayed(rule: str, control: Outcome, placebo: Outcome) -> bool:
     """Whether another seed alone makes the mechanism go away."""
+    if placebo.kind == "not applicable":
+        return False
     if rule in control.mechanism and rule in placebo.mechanism:
         return mechanism_gone(rule, control.mechanism[rule], placebo.mechanism[rule])
     return has(rule, placebo) is False
@@ -363,6 +393,15 @@ def _leans(runs: Runs, least: float = LEAST_GAIN / 2) -> bool:
         return False
     error = difference_error(runs.control, runs.turned)
     return before.last - after.last > max(2 * error, _worth(before, after, least))
+
+
+def _begins_to_fall(runs: Runs) -> bool:
+    """Whether the loss ends lower than in every run with the mechanism, by more than its noise: too little to count, and yet no refutation."""
+    before, after = compared(runs.control, runs.turned)
+    if before is None or after is None:
+        return False
+    others = [end.last for one in runs.placebos if (end := learning(one.curve)) is not None]
+    return min(before.last, *others) - after.last > 2 * difference_error(runs.control, runs.turned)
 
 
 def _no_gain(rule: str, control: Outcome, other: Outcome, placebos: Sequence[Outcome] = ()) -> str:
