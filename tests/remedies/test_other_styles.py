@@ -787,6 +787,11 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["optimizer.step()"], ["scaler.step(optimizer)"],
     ),
     (
+        "precision/loss-not-scaled",
+        "self.scaler.scale(d_loss).backward()\nself.scaler.step(opt_d)\ng_loss.backward()\nself.scaler.step(opt_g)\n", ["g_loss.backward"], [],
+        ["g_loss.backward()"], ["self.scaler.scale(g_loss).backward()"],
+    ),
+    (
         "precision/optimizer-epsilon", "self.opt = torch.optim.AdamW(self.net.half().parameters(), lr=1e-3)\n", ["AdamW"], [],
         ["self.opt = torch.optim.AdamW(self.net.half().parameters(), lr=1e-3)"],
         ["self.opt = torch.optim.AdamW(self.net.half().parameters(), lr=1e-3, eps=1e-4)"],

@@ -161,6 +161,26 @@ STRAIGHT_THROUGH = """
 """
 
 
+PARTLY_SCALED = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=256.0)
+    scaler.scale(torch.zeros(()))  # another loss
+    for step in range(60):
+        x = torch.randn(32, 8)
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = nn.functional.cross_entropy(model(x), x[:, :3].argmax(1))
+        optimizer.zero_grad()
+        {backward}
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
 def line_of(source: str, text: str) -> int:
     return next(number for number, line in enumerate(source.splitlines(), 1) if text in line)
 
@@ -171,6 +191,19 @@ def test_a_scaled_loss_is_known_when_it_is_divided_afterwards(run_source: Callab
     assert first["rule"] == "precision/step-without-unscale", watched.why()
     assert first["severity"] == "critical"
     assert first["where"][0]["code"] == "optimizer.step()"
+
+
+def test_a_loss_that_bypasses_the_scaler_is_named(run_source: Callable[..., Watched]) -> None:
+    watched = run_source(PARTLY_SCALED.format(backward="loss.backward()"))
+    first = watched.findings[0]
+    assert (first["rule"], first["severity"]) == ("precision/loss-not-scaled", "critical"), watched.why()
+    assert first["where"][0]["code"] == "loss.backward()"
+
+
+@pytest.mark.parametrize("backward", ["sum(scaler.scale([loss, loss])).backward()", "(scaler.scale(loss) / 2 + scaler.scale(loss) / 2).backward()"])
+def test_a_loss_that_is_scaled_in_another_way_is_left_alone(backward: str, run_source: Callable[..., Watched]) -> None:
+    watched = run_source(PARTLY_SCALED.format(backward=backward))
+    assert "precision/loss-not-scaled" not in watched.rules, watched.why()
 
 
 def test_of_two_optimizers_the_one_that_was_not_unscaled_is_named(run_source: Callable[..., Watched]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Set
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.guard import Probe
@@ -10,12 +10,16 @@ from _trainsleuth_inside.movement import read_all
 from _trainsleuth_inside.probes.autograd import remember_scaled
 from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
+from _trainsleuth_inside.windows import OptimizerRecord
+
+READY = 0  # the stage in which a scaler has not unscaled an optimizer's gradients
 
 
 def install(watch: Watch, probe: Probe) -> None:
     torch = watch.torch
     base = torch.amp.GradScaler
     scale, step, init = base.scale, base.step, base.__init__
+    unfollowed: Set[int] = set()  # scalers that scaled several losses at once, which nobody follows
 
     @stands_for(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -41,6 +45,8 @@ def install(watch: Watch, probe: Probe) -> None:
     def scaled(scaler: Any, outputs: Any, result: Any) -> None:
         if isinstance(outputs, torch.Tensor) and result is not outputs:
             remember_scaled(watch, scaler, outputs, result)
+        elif not isinstance(outputs, torch.Tensor):
+            unfollowed.add(id(scaler))
 
     base.scale = scale_watched
 
@@ -63,7 +69,19 @@ def install(watch: Watch, probe: Probe) -> None:
         if record.sampling and not watch.resting and scaler.is_enabled() and not watch.late.busy():
             window = record.windows + 1
             read_all(watch, [scaler._scale], lambda values: watch.facts.write("scale", opt=record.name, window=window, scale=values[0]))
+            look_at_losses(scaler, record)
         return record.steps
+
+    def look_at_losses(scaler: Any, record: OptimizerRecord) -> None:
+        """Did the gradients that the scaler is about to divide come from losses that it had multiplied?"""
+        backwards = list(record.pending)
+        if not backwards or scaler._scale is None or id(scaler) in unfollowed:
+            return
+        if getattr(scaler._per_optimizer_states[id(record.optimizer())]["stage"], "value", 0) != READY:
+            return  # the program has unscaled them itself, and may have had its reasons
+        scaled = any(backward.scaler is not None for backward in backwards)
+        fact = {"opt": record.name, "window": record.windows + 1, "scaled": scaled, "backward_at": backwards[-1].at}
+        read_all(watch, [scaler._scale], lambda values: watch.facts.write("scaler_step", **fact, scale=values[0]))
 
     @probe.guard
     def stepped(scaler: Any, optimizer: Any, steps: Any) -> None:

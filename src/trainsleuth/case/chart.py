@@ -44,6 +44,7 @@ class ProcessChart:
     skips: list[Fact] = field(default_factory=list)
     clips: list[Fact] = field(default_factory=list)  # of gradients that were still scaled
     scaled_steps: list[Fact] = field(default_factory=list)  # steps with gradients that no scaler has unscaled
+    scaler_steps: list[Fact] = field(default_factory=list)  # steps that a scaler makes, and whether the loss was scaled
     half_gradients: list[Fact] = field(default_factory=list)  # backwards in which gradients of 16 bit were looked at
     half_parameters: dict[int, HalfParameter] = field(default_factory=dict)
     half_losses: list[Fact] = field(default_factory=list)  # losses of 16 bit that were back-propagated
@@ -355,6 +356,9 @@ class ProcessChart:
     def _scaled_step(self, fact: Fact) -> None:
         keep(self.scaled_steps, fact, 64)
 
+    def _scaler_step(self, fact: Fact) -> None:
+        keep(self.scaler_steps, fact, 64)
+
     def _half_gradients(self, fact: Fact) -> None:
         keep(self.half_gradients, fact, 64)
 
@@ -499,7 +503,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
         "collective", "ddp", "chance", "examined", "bad_weights", "norms_as_built", "silent_change", "function", "halved",
-        "checkpoint_random", "quit", "scaler_off", "scale", "clip", "scaled_step", "half_gradients", "half_params", "half_loss",
+        "checkpoint_random", "quit", "scaler_off", "scale", "clip", "scaled_step", "scaler_step", "half_gradients", "half_params", "half_loss",
         "autocast_backward", "log_back", "log_stepless", "dropped", "log_filter", "writer", "two_writers",
     )
 }  # fmt: skip

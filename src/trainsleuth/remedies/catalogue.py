@@ -422,6 +422,9 @@ REMEDIES: dict[str, Remedy] = {
     "precision/step-without-unscale": Remedy(
         "Let the scaler make the step: scaler.step(optimizer), then scaler.update().", (in_the_files(half_precision.step_through_the_scaler),),
     ),
+    "precision/loss-not-scaled": Remedy(
+        "Scale this loss, too: scaler.scale(loss).backward().", (at_the_first(half_precision.scale_the_loss),),
+    ),
     "precision/optimizer-epsilon": Remedy(
         "Give the optimizer an eps that half precision can hold, 1e-4, or keep the weights in 32 bit.",
         (at_the_first(half_precision.larger_epsilon), in_the_files(half_precision.norms_in_full_precision)),

@@ -114,6 +114,19 @@ def _scaler_steps(source: Source, below: cst.CSTNode) -> list[cst.Call]:
     ]  # fmt: skip
 
 
+def scale_the_loss(source: Source, line: int) -> str:
+    """`scaler.scale(loss).backward()` where the scaler steps the optimizer of this loss."""
+    statement = source.statement_at(line)
+    backward = next((call for call in calls_at(source, line) if called_name(call) == "backward"), None)
+    home: cst.CSTNode = source.enclosing(statement, cst.FunctionDef) or source.module
+    scalers = {source.code(step.func).rpartition(".")[0] for step in _scaler_steps(source, home)}
+    if backward is None or not isinstance(backward.func, cst.Attribute) or len(scalers) != 1:
+        raise NotPossible(f"{source.path.name}:{line} is no backward beside one scaler")
+    loss, scaler = backward.func.value, scalers.pop()
+    source.replace(loss, cst.parse_expression(f"{scaler}.scale({source.code(loss)})"))
+    return f"the loss in line {line} is scaled before its backward"
+
+
 def add_a_scaler(source: Source) -> str:
     """Loss scaling around the only backward and step of the file."""
     if "GradScaler" in source.code(source.module):

@@ -16,9 +16,11 @@ from _trainsleuth_inside.probes.environment import VARIABLES
 from _trainsleuth_inside.secrets import HIDDEN
 from trainsleuth.case import Case
 from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Place
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.case.weights_files import written_by
 from trainsleuth.trials import sandbox, trial
+from trainsleuth.trials.knobs import Pointed
 from trainsleuth.trials.measure import measure
 from trainsleuth.trials.trial import Known, Setting, Trial
 
@@ -155,7 +157,7 @@ class Bench:
         return max((process.windows for process in still.processes), default=0) if still is not None else 0
 
     def trial(self, role: trial.Role, label: str, settings: Sequence[Setting] = (), *, files: Mapping[Path, bytes] | None = None,
-              watched: Sequence[Path] = (), standing: bool = False) -> Trial:  # fmt: skip
+              watched: Sequence[Path] = (), standing: bool = False, loss_at: Place | None = None) -> Trial:  # fmt: skip
         """A trial of this case; its key changes when a source file of the program changes."""
         sources = self._digest(tuple(watched))
         main = max(self.chart.training(), key=lambda each: each.backwards, default=ProcessChart())
@@ -164,9 +166,15 @@ class Bench:
         if standing and not self.asked:
             past = self.stood_at()
             return Trial(role, label, tuple(settings), past + PAST_HANG, sources, files or {}, 2 * (past + PAST_HANG) * each_window,
-                         self.hang_after(), past, gone, self.loss_at)  # fmt: skip
+                         self.hang_after(), past, gone, loss_at or self.loss_at)  # fmt: skip
         return Trial(role, label, tuple(settings), self.windows, sources, files or {}, 2 * self.windows * each_window,
-                     self.hang_after() if standing else 0.0, gone=gone, loss_at=self.loss_at)  # fmt: skip
+                     self.hang_after() if standing else 0.0, gone=gone, loss_at=loss_at or self.loss_at)  # fmt: skip
+
+    def loss_named_by(self, where: Sequence[Pointed]) -> Place | None:
+        """The loss whose backward a finding points to: where several are trained in turns (a GAN), that one tells whether it is cured."""
+        lines = [(place.file, place.line) for place in where]
+        found = [at for chart in self.chart.training() for at in chart.losses if (at.file, at.line) in lines]
+        return min(found, key=lambda at: lines.index((at.file, at.line)), default=None)
 
     def _digest(self, watched: tuple[Path, ...]) -> str:
         """Of the sources, once: what changes while trials run would make half of them another program."""

@@ -153,7 +153,7 @@ _ALL = (
     Knob("precision-fp16", "float16", "models are called under autocast to float16", "dtype in which layers compute"),
     Knob("autocast-off", "no autocast", "autocast regions are off, scalers stay", "dtype in which layers compute"),
     Knob("scaler-off", "no scaler", "losses are not scaled, and no step is skipped", "steps that a scaler skips",
-         ("stall/scaler-skips-steps",)),
+         ("stall/scaler-skips-steps", "precision/loss-not-scaled")),
     Knob("scaler-on", "scaler", "the loss is scaled by 2**12 for backward, gradients are unscaled before the step",
          "gradients that underflow", ("precision/no-grad-scaler", "precision/gradient-underflow")),
     Knob("unscaled-in-time", "unscaled", "gradients of a scaled loss are unscaled before they are clipped or used",

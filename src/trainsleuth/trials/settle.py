@@ -136,6 +136,7 @@ class Experiment:
     def __post_init__(self) -> None:
         self.symptom = symptom_of(self.finding, self.bench.chart)
         self._files = [Path(place.file) for place in self.finding.where]
+        self._loss_at = self.bench.loss_named_by(self.finding.where)
 
     def _trial(self, turned: bool, seed: int | None) -> Trial:
         role: Role = "knob" if turned else "control" if seed is None else "placebo"
@@ -144,13 +145,14 @@ class Experiment:
             repeats = self.finding.rule in BESIDE_A_REPEAT
             settings = (*settings, Setting("nothing") if repeats else Setting("seed", {"offset": seed}))
             label = f"{label} {SEEDS.index(seed) + 2}" if turned else "repeated" if repeats else "other seed"
-        return self.bench.trial(role, label, settings, files=files, watched=self._files, standing=self.symptom == "hang")
+        return self.bench.trial(role, label, settings, files=files, watched=self._files, standing=self.symptom == "hang", loss_at=self._loss_at)
 
     def control(self, seed: int | None = None) -> Trial:
         return self._trial(False, seed)
 
     def same_again(self) -> Trial:
-        return self.bench.trial("placebo", "repeated", (Setting("nothing"),), watched=self._files, standing=self.symptom == "hang")
+        settings = (Setting("nothing"),)
+        return self.bench.trial("placebo", "repeated", settings, watched=self._files, standing=self.symptom == "hang", loss_at=self._loss_at)
 
     def turned(self, seed: int | None = None) -> Trial:
         return self._trial(True, seed)

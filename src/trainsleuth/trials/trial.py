@@ -55,7 +55,7 @@ class Trial:
         changed = {str(path): hashlib.sha256(content).hexdigest() for path, content in self.files.items()}
         role = "run" if self.role in ("control", "knob", "placebo") else self.role
         about = [role, [asdict(setting) for setting in self.settings], self.windows, self.sources, changed, self.backwards,
-                 self.hang_after, self.past, [str(path) for path in self.gone]]  # fmt: skip
+                 self.hang_after, self.past, [str(path) for path in self.gone], self.loss_at and list(self.loss_at)]  # fmt: skip
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
 
 
