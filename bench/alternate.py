@@ -80,6 +80,7 @@ class Switch:
         watch = self.watch
         watch.period._last += pause
         watch._began += pause
+        watch._first_backward += pause
         watch._flushed += pause
         watch._woke += pause
         for share in (watch.numbers, watch.depth):

@@ -26,10 +26,10 @@ MOST_AWAKE = 0.001  # seconds a window that may be booked as the price of being 
 FIRST_PHASES = 8
 ALL_READ_UNTIL, SHORT = 2000, 0.002  # losses; seconds a window: of shorter ones not every loss is read from then on
 READ_EVERY, MOST_PASSED_OVER = 0.1, 249  # seconds; losses
-UPKEEP, RAREST_UPKEEP = 0.4, 1.0  # seconds; while resting, learning rates are noted and rows written so often at first, and later
-UPKEEPS = 30  # in the time that has passed, if that lies between the two
+OFTENEST_UPKEEP, RAREST_UPKEEP = 0.02, 1.0  # seconds; while resting, learning rates are noted and rows written so often at most, and at least
+ROWS = 20  # are written in the time that has passed, if the training is young: a run of a second has a curve, too
 MOST_WALKS = 4
-SHORTEST_INTERVAL = 0.25
+SHORTEST_INTERVAL = 0.25  # seconds between rows, once the training is not young any more
 
 
 class Watch:
@@ -88,7 +88,7 @@ class Watch:
         self.count_native: Callable[[], None] = lambda: None  # called after each backward of a rank
         self.when_window_closes: List[Callable[[OptimizerRecord], None]] = []
         self.when_backward_ended: List[Callable[[Any], None]] = []
-        self._began = self._flushed = time.perf_counter()
+        self._began = self._flushed = self._first_backward = time.perf_counter()
         self._pid = os.getpid()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forked)
@@ -98,7 +98,7 @@ class Watch:
         self._pid = os.getpid()
         self.book()
         self.attend_to_backward()
-        self._began = self._flushed = time.perf_counter()
+        self._began = self._flushed = self._first_backward = time.perf_counter()
         self.numbers.restart()
         self.depth.restart()
         self._windows = self.backwards = 0
@@ -139,6 +139,8 @@ class Watch:
 
     def backward_ended(self, place: Optional[Place], loss: Any) -> None:
         self.backwards += 1
+        if self.backwards == 1:
+            self._first_backward = time.perf_counter()
         self.beat.backwards = self.backwards
         series = self.read_loss(place, loss)
         for reaction in list(self.when_backward_ended):
@@ -268,7 +270,7 @@ class Watch:
         """The window after which more is to be done than counting: to look at the next one, or because some time has passed."""
         coming = record.windows + 1
         look = min(self.numbers.next_after(coming), self.depth.next_after(coming)) - 1
-        pause = min(RAREST_UPKEEP, max(UPKEEP, (time.perf_counter() - self._began) / UPKEEPS))
+        pause = min(RAREST_UPKEEP, max(OFTENEST_UPKEEP, (time.perf_counter() - self._first_backward) / ROWS))
         record.upkeep_at = record.attend_at = min(look, record.windows + max(1, int(pause / max(self.period.seconds, 1e-6))))
 
     def _may_rest(self) -> bool:
@@ -351,7 +353,8 @@ class Watch:
 
     def _flush_if_due(self, at_once: bool) -> None:
         now = time.perf_counter()
-        if at_once or now - self._flushed >= max(SHORTEST_INTERVAL, (now - self._began) / 2000):
+        young = (now - self._first_backward) / ROWS
+        if at_once or now - self._flushed >= max(min(SHORTEST_INTERVAL, young), (now - self._began) / 2000):
             self.flush()
 
     def flush_soon(self) -> None:

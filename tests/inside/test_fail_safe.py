@@ -19,8 +19,8 @@ from trainsleuth.supervise.session import finish
 
 HERE = Path(__file__).parent
 NAMES = (
-    "environment", "seeds", "freezing", "compiling", "optimizers", "autograd", "modules", "losses", "scalers", "precision", "schedulers",
-    "loaders", "loggers", "checkpoints", "checkpointing", "functions", "threads", "collectives",
+    "environment", "seeds", "freezing", "compiling", "optimizers", "autograd", "modules", "grad_modes", "losses", "scalers", "precision",
+    "schedulers", "loaders", "loggers", "checkpoints", "checkpointing", "functions", "threads", "collectives",
 )  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def test_all_probes_are_named_here() -> None:
 def test_with_all_probes_whole_none_is_switched_off(trainer: Trainer) -> None:
     output, report = trainer.train("")
     assert output == trainer.plain
-    assert output.count("0x") == 12
+    assert output.count("0x") == 45
     assert report["probes_off"] == []
     assert report["verdict"] == "healthy"
 
