@@ -44,7 +44,11 @@ class Specimen:
 
     @property
     def about_standstills(self) -> bool:
-        return any(family in self.script.parts for family in STANDING)
+        return about_standstills(self.script)
+
+
+def about_standstills(script: Path) -> bool:
+    return any(family in script.parts for family in STANDING)
 
 
 def specimens(patterns: list[str]) -> list[Specimen]:
@@ -66,10 +70,11 @@ def observe(script: Path, folder: Path, *options: str) -> tuple[dict[str, Any], 
     report = folder / "report.json"
     command = [sys.executable, "-m", "trainsleuth", "run", "--case", str(folder / "case"), "--quiet", "--json", str(report),
                *options, "--", sys.executable, str(script)]  # fmt: skip
+    one_thread = {} if about_standstills(script) else {"OMP_NUM_THREADS": "1"}  # several programs with all cores each wait for one another
     began = time.monotonic()
     with open(folder / "printed.txt", "wb") as printed:
         subprocess.run(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.DEVNULL, timeout=LIMIT, check=False
+            command, env=one_thread | os.environ, cwd=folder, stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.DEVNULL, timeout=LIMIT, check=False
         )
     return json.loads(report.read_text(encoding="utf-8")), time.monotonic() - began
 

@@ -196,7 +196,8 @@ class Watch:
         self._deep_walks = 0
         self.sampling, self.deep = record.sampling, record.deep
         if len(self.optimizers) > 1:
-            records = self.optimizers.values()
+            young = self._windows <= EACH_WINDOW_UNTIL  # later, one that has never stepped asks for no looks: it may only hold another (SAM)
+            records = [other for other in self.optimizers.values() if other.windows or young]
             self.sampling = self.sampling or any(other.sampling for other in records)
             self.deep = not self.compiled and (self.deep or any(other.deep for other in records))
         self._rest_or_wake(record)

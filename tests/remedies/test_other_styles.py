@@ -721,12 +721,15 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
     (
         "autograd/step-between-backwards",
         """
-        first.backward(retain_graph=True)
-        one.step()
-        second.backward()
-        two.step()
+        def update(self, x):
+            first = (self.critic(x) - self.target(x)).pow(2).mean()
+            second = -self.critic(self.actor(x)).mean()
+            first.backward(retain_graph=True)
+            one.step()
+            second.backward()
+            two.step()
         """,
-        ["one.step()"], [], ["second.backward()"], ["second.backward()"],
+        ["one.step()"], [], ["second = -self.critic(self.actor(x)).mean()"], ["second = -self.critic(self.actor(x)).mean()"],
     ),
     (
         "autograd/custom-function-not-static",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from watching import Watched
 
 Run = Callable[..., Watched]
@@ -520,3 +522,85 @@ def test_gradients_that_pile_up_until_the_loss_overflows(run_source: Run) -> Non
             optimizer.step()
         """)
     assert seen.rules[:1] == ["stall/gradients-never-cleared"], seen.why()
+
+
+ATTACKED = """
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(10, 64), nn.ReLU(), nn.Linear(64, 3))
+        optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
+        criterion = nn.CrossEntropyLoss()
+        def attacked(x, y):
+            {attack}
+        for step in range(150):
+            x = torch.randn(64, 10)
+            y = x[:, :3].argmax(1)
+            worse = attacked(x, y)
+            optimizer.zero_grad()
+            loss = criterion(net(x), y) + criterion(net(worse), y)
+            loss.backward()
+            optimizer.step()
+"""
+ON_THE_INPUT = """x = x.clone().requires_grad_()
+            criterion(net(x), y).backward()
+            return (x + 0.1 * x.grad.sign()).detach()"""
+ON_A_DIFFERENCE = """apart = torch.zeros_like(x, requires_grad=True)
+            for _ in range(2):
+                criterion(net(x + apart), y).backward()
+                apart.data = (apart + 0.05 * apart.grad.sign()).detach()
+                apart.grad = None
+            return (x + apart).detach()"""
+
+
+@pytest.mark.parametrize("attack", [ON_THE_INPUT, ON_A_DIFFERENCE], ids=["input", "difference"])
+def test_gradients_that_an_attack_on_the_input_leaves_in_the_weights_are_no_lost_batches(attack: str, run_source: Run) -> None:
+    seen = run_source(ATTACKED.format(attack=attack))
+    assert seen.loud == [], seen.why()
+
+
+def test_tasks_one_after_another_in_batches_cut_by_hand_are_a_note(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        centres = 3 * torch.randn(6, 12)
+        net = nn.Sequential(nn.Linear(12, 64), nn.ReLU(), nn.Linear(64, 6))
+        optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
+        for task in range(3):
+            for step in range(80):
+                y = 2 * task + torch.randint(2, (32,))
+                loss = nn.functional.cross_entropy(net(centres[y] + torch.randn(32, 12)), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """)
+    assert seen.loud == [], seen.why()
+
+
+def test_an_optimizer_that_only_holds_another_asks_for_no_looks(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        class Around(torch.optim.Optimizer):
+            def __init__(self, params, **options):
+                super().__init__(params, options)
+                self.inner = torch.optim.SGD(self.param_groups, **options)
+
+            def update(self):
+                self.inner.step()
+                self.zero_grad()
+
+        torch.manual_seed(0)
+        net = nn.Linear(8, 3)
+        optimizer = Around(net.parameters(), lr=0.05)
+        for step in range(1500):
+            x = torch.randn(16, 8)
+            nn.functional.cross_entropy(net(x), x[:, :3].argmax(1)).backward()
+            optimizer.update()
+        """)
+    looks = sum(line.startswith('{"k":"deep"') for file in seen.folder.rglob("*.jsonl") for line in file.read_text().splitlines())
+    assert 0 < looks < 60, seen.why()

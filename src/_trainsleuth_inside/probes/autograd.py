@@ -9,6 +9,7 @@ from typing import Any, Dict, Optional, Tuple
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.aside import readable
+from _trainsleuth_inside.graph import nodes
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.heartbeat import BACKWARD, BACKWARDS, BACKWARDS_AT, OUTSIDE, PHASE_AT
 from _trainsleuth_inside.places import USER, kind_of
@@ -66,7 +67,7 @@ def install(watch: Watch, probe: Probe) -> None:
             for record in watch.optimizers.values():
                 record.after_backward(made)
                 if record.suspicious and not made.fed_inputs:
-                    made.fed_inputs = _fed_its_inputs(torch, watch)
+                    made.fed_inputs = _fed_inputs(torch, watch, _single(torch, tensors))
             if watch.precision is not None:
                 watch.precision.after_backward(made, _single(torch, tensors))
             watch.backward_ended(at, watch.before_scaling(_loss(torch, tensors)))
@@ -164,15 +165,13 @@ def _single(torch: Any, tensors: Any) -> Any:
     return None
 
 
-def _fed_its_inputs(torch: Any, watch: Watch) -> bool:
-    """Whether the model's own arguments got a gradient: an attack or a saliency map, whose other gradients are waste."""
-    if watch.last_call is None:
+def _fed_inputs(torch: Any, watch: Watch, loss: Any) -> bool:
+    """Whether something that is no weight got a gradient: an attack or a saliency map, whose other gradients are waste."""
+    if loss is None or loss.grad_fn is None:
         return False
-    arguments = (reference() for reference in watch.last_call[2])
-    return any(
-        value is not None and value.is_leaf and value.requires_grad and not isinstance(value, torch.nn.Parameter)
-        for value in arguments
-    )
+    owned = {id(parameter) for parameter in watch.owned_parameters()}
+    leaves = (getattr(node, "variable", None) for _, node in nodes([loss.grad_fn]))
+    return any(leaf is not None and not isinstance(leaf, torch.nn.Parameter) and id(leaf) not in owned for leaf in leaves)
 
 
 def _remember_scaled_losses(watch: Watch) -> None:

@@ -392,7 +392,7 @@ REMEDIES: dict[str, Remedy] = {
         ),
     ),
     "autograd/step-between-backwards": Remedy(
-        "Compute the second loss after the first step, or step after both backwards.", (at_the_first(in_place.step_after_all_backwards),),
+        "Compute the second loss after the first step, from the weights that it leaves.", (at_the_first(in_place.second_loss_after_the_step),),
     ),
     "autograd/custom-function-not-static": Remedy(
         "Make forward and backward static, take ctx, and call the Function by apply.", (in_the_files(in_place.static_function),),

@@ -242,18 +242,52 @@ def keep_the_graph(source: Source, line: int) -> str:
     return f"the backward in line {source.first_line(found[0])} keeps the graph for the next one"
 
 
-def step_after_all_backwards(source: Source, line: int) -> str:
-    """The step that changes weights between two backwards moves behind the last of them."""
+def second_loss_after_the_step(source: Source, line: int) -> str:
+    """The loss whose backward comes after the step is computed after it, too, from the weights that the step has made.
+
+    To step after both backwards instead would not do: the second one leaves its gradients in the weights that are stepped.
+    """
     statement = source.statement_at(line)
     if not any(isinstance(call, cst.Call) and looks_like_a_step(source, call) for call in everything(statement)):
         raise NotPossible(f"{source.path.name}:{line} does not step an optimizer itself")
     block = source.block_of(statement)
-    later = [other for other in block[block.index(statement) + 1 :] if called(source, "backward", below=other)]
-    if not later:
-        raise NotPossible("no backward comes later in the same block")
-    source.remove(statement)
-    source.after(later[-1], source.code(statement))
-    return f"{source.code(statement)} comes after the backward in line {source.first_line(later[-1])}"
+    before, later = block[: block.index(statement)], block[block.index(statement) + 1 :]
+    backwards = [call for other in later for call in called(source, "backward", below=other)]
+    loss = _name_of_the_loss(backwards[0]) if backwards else None
+    made = next((other for other in reversed(before) if loss in _assigned(other)), None)
+    if loss is None or made is None:
+        raise NotPossible("the second loss is not computed in the same block, before the step")
+    between = before[before.index(made) + 1 :]
+    if any(loss in names_in(other) for other in between):
+        raise NotPossible(f"{loss} is used before the step, too")
+    first = [] if _holds_a_forward(made) else [source.code(other) for other in before[: before.index(made)]
+                                               if _assigned(other) & names_in(made) and _calls_in(other)]  # fmt: skip
+    source.remove(made)
+    source.after(statement, *first, source.code(made))
+    return f"{loss} is computed after the step in line {line}, from the weights that it leaves"
+
+
+def _name_of_the_loss(backward: cst.Call) -> str | None:
+    """loss of `loss.backward()` and of `scaler.scale(loss).backward()`."""
+    whose = backward.func.value if isinstance(backward.func, cst.Attribute) else None
+    if isinstance(whose, cst.Call) and len(whose.args) == 1:
+        whose = whose.args[0].value
+    return whose.value if isinstance(whose, cst.Name) else None
+
+
+def _assigned(statement: cst.CSTNode) -> set[str]:
+    """The names that a statement gives values to."""
+    targets = [target.target for node in everything(statement) if isinstance(node, cst.Assign) for target in node.targets]
+    return {name for target in targets for name in names_in(target)}
+
+
+def _calls_in(node: cst.CSTNode) -> list[cst.Call]:
+    return [call for call in everything(node) if isinstance(call, cst.Call)]
+
+
+def _holds_a_forward(statement: cst.CSTNode) -> bool:
+    """Whether what a loss is made from is computed in the same line: one call is given what another returns."""
+    return any(_calls_in(argument.value) for call in _calls_in(statement) for argument in call.args)
 
 
 def static_function(source: Source) -> str:

@@ -211,7 +211,7 @@ def _line(label: str, rule: str, shown: Shown) -> str:
     learning = shown.outcome.learning
     if shown.outcome.kind in BROKEN or learning is None:
         words = f"{shown.outcome.kind}: {shown.outcome.why}" if shown.outcome.why else shown.outcome.kind
-        return f"{label:<8} {words}   {there}"
+        return f"{label:<8} {words}" + ("" if rule.startswith(EXAMINED) else f"   {there}")  # how it broke is the finding itself
     return f"{label:<8} loss {learning.first:.4f} → {learning.last:.4f} in {shown.windows:,} steps   {there}"
 
 

@@ -80,7 +80,7 @@ def _source(console: Console, lines: list[tuple[int, str]], line: int, width: in
 
 
 def _status_words(finding: Finding, status: str) -> str:
-    trials = sum(len(cause.trials) for cause in finding.causes)
+    trials = len({trial for cause in finding.causes for trial in cause.trials})
     if status == "refuted" and all(cause.rule != finding.rule for cause in finding.causes):
         return f"its cause is not among what {trials} trials have tested"
     if status in ("confirmed", "refuted") and trials:

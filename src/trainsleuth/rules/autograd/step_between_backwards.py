@@ -34,6 +34,6 @@ def rule(chart: ProcessChart) -> Verdict:
         title="an optimizer steps between a forward and the backward that needs its weights",
         where=where_changed(mutation),
         evidence=[*versions(mutation)[:4], f"found by running the program again in a sandbox ({fact.get('took', '?')} s)"],
-        advice=["do both backwards before the first step, or compute the second loss anew after it"],
+        advice=["compute the second loss anew after the step; to step after both backwards would mix the gradients of both losses"],
         step=int(fact.get("windows") or 0) + 1,
     )

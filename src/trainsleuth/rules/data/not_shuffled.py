@@ -10,13 +10,14 @@ How it is confirmed
 How to cure it
     `shuffle=True`, or shuffle before batching.
 When it is wrong
-    Tasks that come one after another on purpose use a shuffling loader per task. Labels per pixel or per token hang together.
+    Tasks that come one after another on purpose use a shuffling loader per task, or cut their batches by hand and learn: that is a note.
+    Labels per pixel or per token hang together.
 """
 
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
-from trainsleuth.rules.standing import label_counts
+from trainsleuth.rules.standing import label_counts, standing
 from trainsleuth.rules.wording import number
 
 LOOKS = 5
@@ -45,6 +46,8 @@ def rule(chart: ProcessChart) -> Verdict:
         expected = sum(sum(1 - (1 - n / total) ** sum(histogram) for n in counts) for histogram in samples) / len(samples)
         if observed > 0.5 * expected:
             continue
+        now = standing(chart)
+        on_purpose = not seen and (isinstance(now, str) or not now.stuck)  # batches cut by hand, and it learns: one task after another
         loaders = [loader for loader in chart.loaders.values() if loader.at and loader.about["sampler"] == "SequentialSampler"]
         largest = sorted(loaders, key=lambda loader: (loader.id not in trained_from, -sum(p["batches"] for p in loader.passes)))
         return Seen(
@@ -55,7 +58,7 @@ def rule(chart: ProcessChart) -> Verdict:
                 Spot(calls.at, "labels seen here") if calls.at else None,
             ],
             evidence=[f"{len(samples)} batches looked at over {chart.windows:,} windows, {len(present)} classes in all"],
-            severity="warning",
+            severity="note" if on_purpose else "warning",
             step=chart.windows,
             statement="the training data are not shuffled",
             advice=["Pass shuffle=True to the loader, or shuffle before you cut batches."],

@@ -22,6 +22,7 @@ from trainsleuth.rules.kinds import Missing, Seen, Severity, Spot, Verdict, caus
 from trainsleuth.rules.wording import elements
 
 MANY = 64
+ENOUGH = 12  # backwards that fed it, among those that were looked at
 MOST_OF_IT = 2 / 3
 
 
@@ -54,13 +55,13 @@ def _beside_others(chart: ProcessChart, idle: list[Optimizer]) -> Verdict:
     held = {number for optimizer in chart.optimizers.values() if optimizer.windows for number in optimizer.parameters}
     for optimizer in idle:
         fact = chart.unstepped.get(optimizer.id)
-        if optimizer.delivered < MANY or optimizer.cleared_at is None or held.intersection(optimizer.parameters):
+        if chart.backwards < MANY or optimizer.delivered < ENOUGH or optimizer.cleared_at is None or held.intersection(optimizer.parameters):
             continue
         if fact is None or not fact["looked"] or fact["moved"]:
             continue
         if not (chart.ended or chart.stopped):
             return Missing("the end of the run: until then this optimizer may begin to step")
-        title = f"one of {len(chart.optimizers)} optimizers never stepped, though backward made gradients for it {optimizer.delivered:,} times"
+        title = f"one of {len(chart.optimizers)} optimizers never stepped, though backward makes gradients for it (seen {optimizer.delivered:,} times)"
         most = elements(_held(chart, [optimizer])) > MOST_OF_IT * elements(_held(chart, list(chart.optimizers.values())))
         return _seen(chart, [optimizer], title, fact["looked"], "warning" if most else "note")
     return None

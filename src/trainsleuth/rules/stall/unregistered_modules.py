@@ -16,7 +16,7 @@ When it is wrong
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
-from trainsleuth.rules.wording import count, elements
+from trainsleuth.rules.wording import count
 
 
 @cause_rule(
@@ -43,7 +43,7 @@ def rule(chart: ProcessChart) -> Verdict:
             or [Spot(model.at, "the model that is called here") if model.at else None],
             evidence=[
                 f"{', '.join(f'{row[0]} ({row[1]})' for row in lost[:4])}: gradient in every window looked at, moved by 0",
-                f"{elements(parameters):,} numbers, in no list that `parameters()` gives",
+                f"{sum(row[2] for row in lost):,} numbers, in no list that `parameters()` gives",
             ],
             step=3,
             statement="the layers are kept where nn.Module does not look",
