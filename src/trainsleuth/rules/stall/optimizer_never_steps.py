@@ -61,7 +61,7 @@ def _beside_others(chart: ProcessChart, idle: list[Optimizer]) -> Verdict:
             continue
         if not (chart.ended or chart.stopped):
             return Missing("the end of the run: until then this optimizer may begin to step")
-        title = f"one of {len(chart.optimizers)} optimizers never stepped, though backward makes gradients for it (seen {optimizer.delivered:,} times)"
+        title = f"one of {len(chart.optimizers)} optimizers never stepped, though backward feeds it (seen {optimizer.delivered:,} times)"
         most = elements(_held(chart, [optimizer])) > MOST_OF_IT * elements(_held(chart, list(chart.optimizers.values())))
         return _seen(chart, [optimizer], title, fact["looked"], "warning" if most else "note")
     return None
