@@ -732,6 +732,10 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["one.step()"], [], ["second = -self.critic(self.actor(x)).mean()"], ["second = -self.critic(self.actor(x)).mean()"],
     ),
     (
+        "mode/train-during-validation", "def check(net, x):\n    net.eval\n    return net(x)\n", ["net.eval", "return net"], [],
+        ["net.eval"], ["net.eval()"],
+    ),
+    (
         "autograd/custom-function-not-static",
         """
         class Round(torch.autograd.Function):

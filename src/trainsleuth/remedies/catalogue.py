@@ -211,7 +211,8 @@ REMEDIES: dict[str, Remedy] = {
         (_wake, at_the_first(eval_in_training.drop_eval, code=SETS_EVAL)),
     ),
     "mode/train-during-validation": Remedy(
-        "Call model.eval() before validation and model.train() after it.", (at_the_first(validation_mode.sleep_before_validation),),
+        "Call model.eval() before validation and model.train() after it.",
+        (at_the_first(stepping.call_eval), at_the_first(validation_mode.sleep_before_validation)),
     ),
     # -- data ----------------------------------------------------------------------------------------------------------
     "data/labels-out-of-range": Remedy(

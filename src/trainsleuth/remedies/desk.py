@@ -77,7 +77,7 @@ def at_the_first(*ways: Callable[[Source, int], str], code: str = "", note: str 
     """A way that tries each of these on each line of the finding, until one of them fits."""
 
     def way(desk: Desk, finding: Diagnosed) -> str:
-        problem = NotPossible("the finding names no line of your own files that this could change")
+        problems: list[NotPossible] = []
         places = [(source.path, line) for source, line in desk.lines(finding, code, note)]
         for path, line in places:
             for one in ways:
@@ -85,9 +85,9 @@ def at_the_first(*ways: Callable[[Source, int], str], code: str = "", note: str 
                 try:
                     return one(desk.source(str(path)), line)
                 except NotPossible as found:
-                    problem = found
+                    problems.append(found)
         desk.afresh()
-        raise problem
+        raise problems[0] if problems else NotPossible("the finding names no line of your own files that this could change")
 
     return way
 

@@ -193,7 +193,7 @@ def norms_in_full_precision(source: Source) -> str:
     """The model stays in 32 bit and computes in 16 under autocast: here only `.half()` or `.bfloat16()` on the model goes."""
     found = [call for call in called(source, "half", "bfloat16") if isinstance(call.func, cst.Attribute) and not call.args]
     if len(found) != 1:
-        raise NotPossible("no single line takes the model to half precision")
+        raise NotPossible("no single `.half()` or `.bfloat16()` on the model was found")
     call = found[0]
     assert isinstance(call.func, cst.Attribute)
     if isinstance(source.parent(call), cst.Expr):

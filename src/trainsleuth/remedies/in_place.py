@@ -327,6 +327,9 @@ def changed_after_the_step(source: Source, line: int) -> str:
              if any(isinstance(call, cst.Call) and looks_like_a_step(source, call) for call in everything(other))]  # fmt: skip
     if not steps or not called(source, "backward", below=source.parent(moved)):
         raise NotPossible("no step comes later in the same block")
+    between = block[block.index(moved) + 1 : block.index(steps[0]) + 1]
+    if any(_assigned(moved) & names_in(other) for other in between):
+        raise NotPossible(f"what {source.path.name}:{line} computes is needed before the step")
     source.move_below([moved], steps[0])
     return f"line {source.first_line(moved)} comes after the step in line {source.first_line(steps[0])}"
 

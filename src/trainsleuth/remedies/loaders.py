@@ -131,7 +131,7 @@ def same_order_for_both(source: Source) -> str:
         if len(loose) == 1:
             source.after(source.statement_of(node), f"{loose[0]} = {loose[0]}[{order}]")
             return f"{loose[0]} is put in the same order as {target.value} (line {source.first_line(node)})"
-    raise NotPossible("no line puts one side in another order")
+    raise NotPossible("no line was recognised that puts one side in another order")
 
 
 def _is_an_order(source: Source, home: cst.CSTNode, name: str) -> bool:

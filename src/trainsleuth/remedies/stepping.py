@@ -22,6 +22,11 @@ def call_the_clearing(source: Source, line: int) -> str:
     return _with_parentheses(source, function_or_module(source, source.statement_at(line)), "zero_grad", line)
 
 
+def call_eval(source: Source, line: int) -> str:
+    """`model.eval` without parentheses."""
+    return _with_parentheses(source, source.statement_at(line), "eval", line)
+
+
 def _with_parentheses(source: Source, scope: cst.CSTNode, name: str, line: int) -> str:
     for node in everything(scope):
         if isinstance(node, cst.Expr) and m.matches(node.value, m.Attribute(attr=m.Name(name))):

@@ -32,6 +32,10 @@ def _bare_clearing(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and _attribute(node.value, "zero_grad")
 
 
+def _bare_eval(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and _attribute(node.value, "eval")
+
+
 def _clears(node: ast.AST) -> bool:
     if isinstance(node, ast.Assign):
         return any(_attribute(target, "grad") for target in node.targets)
@@ -89,6 +93,7 @@ def _made_half(node: ast.AST) -> bool:
 SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "step": ("the step stands here", (_bare_step, lambda node: _called(node, "step"))),
     "bare-clear": ("is named, and not called", (_bare_clearing,)),
+    "bare-eval": ("is named, and not called", (_bare_eval,)),
     "clear": ("clears gradients that no step has used", (_clears,)),
     "softmax": ("the softmax", (lambda node: _called(node, "softmax", "log_softmax", "Softmax", "LogSoftmax", "Softmax2d"),)),
     "sigmoid": ("the sigmoid", (lambda node: _called(node, "sigmoid", "Sigmoid"),)),
@@ -102,7 +107,7 @@ SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "tensor-attribute": ("a plain tensor", (lambda node: _requires_grad(node, True),)),
 }
 MOST_DECORATORS = 8
-IN_THE_FUNCTION = ("step", "bare-clear", "clear", "difference", "no_grad", "random", "half")
+IN_THE_FUNCTION = ("step", "bare-clear", "bare-eval", "clear", "difference", "no_grad", "random", "half")
 
 
 def closer(look_for: str, places: Sequence[Place]) -> tuple[Place, str] | None:

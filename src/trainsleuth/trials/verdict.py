@@ -142,6 +142,8 @@ def _unfit(runs: Runs, symptom: Symptom) -> Judged | None:
     """What keeps these trials from settling anything."""
     control, turned = runs.control, runs.turned
     if symptom != "loss" and control.kind != symptom:
+        if control.kind in ("healthy", "stalled") and symptom == "nan":
+            return "inconclusive", f"the control does not show the symptom again in {control.windows} steps, or gets over it", False
         if control.kind in ("healthy", "stalled"):
             return "inconclusive", f"the control does not show the symptom again: it {BROKEN[symptom][1]} for {control.windows} steps", False
         return "inconclusive", f"the control ended in another way than the run: {control.why or control.kind}", False

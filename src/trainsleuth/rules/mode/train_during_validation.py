@@ -59,6 +59,7 @@ def rule(chart: ProcessChart) -> Verdict:
             step=int(losses[0]["windows"]) if losses else None,
             statement="nothing calls eval() before validation",
             advice=["Call `model.eval()` before validation and `model.train()` after it."],
+            look_for="bare-eval",
         )
     return _of_a_copy(chart)
 

@@ -60,4 +60,4 @@ def rule(chart: ProcessChart) -> Verdict:
 
 def _made_by(operation: str) -> str:
     name = operation.removeprefix("aten.").split(".")[0]
-    return "here it holds bad numbers for the first time" if name == "given" else f"{name} makes the bad number here"
+    return "here bad numbers are seen for the first time" if name == "given" else f"{name} makes the bad number here"
