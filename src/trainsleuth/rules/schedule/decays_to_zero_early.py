@@ -43,15 +43,15 @@ def rule(chart: ProcessChart) -> Verdict:
         if low_from is None or low_from > EARLY * optimizer.windows or isinstance(now, str) or not now.stuck:
             return None
     assert low_from is not None
-    left = f"{percent(1 - low_from / optimizer.windows)} of the steps"
+    left = f"at least {percent(1 - low_from / optimizer.windows)} of the steps"
     schedulers = [s for s in chart.schedulers.values() if s.optimizer == optimizer.id]
     return Seen(
-        title=f"the learning rate is {number(points[-1].most)} from step {low_from:,} of {optimizer.windows:,} on"
+        title=f"the learning rate is {number(points[-1].most)} at the latest from step {low_from:,} of {optimizer.windows:,} on"
         + ("" if zero else ", and the loss stands still"),
         where=[*[Spot(s.at, "this schedule ends too early") for s in schedulers if s.at][:1], optimizer.at],
         evidence=[
             f"peak {number(peak)}; {left} change nothing" if zero else f"peak {number(peak)}; {left} have a hundredth of it or less",
-            *[f"{s.kind}: {', '.join(f'{k}={v}' for k, v in list(s.about['settings'].items())[:5])}" for s in schedulers[:1]],
+            *[f"{s.kind}: {', '.join(f'{k}={v}' for k, v in list(s.about['settings'].items())[:5] if k != 'last_epoch')}" for s in schedulers[:1]],
         ],
         severity="warning",
         step=low_from,
