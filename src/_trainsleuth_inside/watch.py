@@ -190,9 +190,10 @@ class Watch:
             model.close_window()
         for reaction in self.when_window_closes:
             reaction(record)
-        self._flush_if_due(record.windows <= EACH_WINDOW_UNTIL)
-        record.sampling = self.numbers.wants(record.windows + 1)
-        record.deep = not self.compiled and self.depth.wants(record.windows + 1)
+        self._flush_if_due(record.windows <= EACH_WINDOW_UNTIL and not record.repeated)
+        coming = 1 + (self._windows if record.repeated else record.windows)
+        record.sampling = self.numbers.wants(coming)
+        record.deep = not self.compiled and self.depth.wants(coming)
         self._deep_walks = 0
         self.sampling, self.deep = record.sampling, record.deep
         if len(self.optimizers) > 1:
@@ -269,8 +270,9 @@ class Watch:
 
     def _choose_next_upkeep(self, record: OptimizerRecord) -> None:
         """The window after which more is to be done than counting: to look at the next one, or because some time has passed."""
-        coming = record.windows + 1
-        look = min(self.numbers.next_after(coming), self.depth.next_after(coming)) - 1
+        ahead = self._windows - record.windows if record.repeated else 0
+        coming = ahead + record.windows + 1
+        look = min(self.numbers.next_after(coming), self.depth.next_after(coming)) - 1 - ahead
         pause = min(RAREST_UPKEEP, max(OFTENEST_UPKEEP, (time.perf_counter() - self._first_backward) / ROWS))
         record.upkeep_at = record.attend_at = min(look, record.windows + max(1, int(pause / max(self.period.seconds, 1e-6))))
 
@@ -280,7 +282,7 @@ class Watch:
             not self.compiled
             and not self.when_window_closes
             and not self.when_backward_ended
-            and all(record.windows == 0 or record.windows > EACH_WINDOW_UNTIL for record in self.optimizers.values())
+            and all(record.windows == 0 or record.windows > EACH_WINDOW_UNTIL or record.repeated for record in self.optimizers.values())
             and (self.resting or all(vars(owner).get(name) is ours for owner, name, ours, _ in self._exchanged))
         )
 

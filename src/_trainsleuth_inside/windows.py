@@ -34,6 +34,7 @@ class OptimizerRecord:
         self.kind = type(optimizer).__name__
         self.made_at = made_at
         self.optimizer = weakref.ref(optimizer)
+        self.repeated = False  # one of many that one line makes (meta-learning, clients): it begins nothing new
         self.windows = 0
         self.skipped = 0
         self.sampling = True

@@ -81,3 +81,28 @@ def counts(seen: Watched) -> list[tuple[int, int]]:
 def facts(seen: Watched) -> list[dict[str, Any]]:
     lines = [line for file in sorted((seen.folder / "facts").glob("*.jsonl")) for line in file.read_text(encoding="utf-8").splitlines()]
     return [json.loads(line) for line in lines]
+
+
+MANY_OPTIMIZERS = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(8, 3)
+    for task in range(200):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for step in range(3):
+            x = torch.randn(16, 8)
+            loss = nn.functional.cross_entropy(model(x), x[:, :3].argmax(1))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def test_of_many_optimizers_that_one_line_makes_only_the_first_are_looked_at_from_their_first_step(run_source: Callable[..., Watched]) -> None:
+    seen = run_source(MANY_OPTIMIZERS)
+    assert seen.loud == [], seen.why()
+    facts = [json.loads(line) for file in seen.folder.rglob("*.jsonl") for line in file.read_text().splitlines()]
+    assert sum(fact["n"] for fact in facts if fact["k"] == "windows") == 600
+    assert 24 <= sum(fact["k"] == "params" for fact in facts) < 150

@@ -16,20 +16,30 @@ from _trainsleuth_inside.tally import NOTHING, Tally
 from _trainsleuth_inside.watch import Watch
 from _trainsleuth_inside.windows import OptimizerRecord
 
+FIRST_OF_A_LINE = 8  # optimizers that one line makes, each of which is looked at from its first step on
+
 
 def install(watch: Watch, probe: Probe) -> None:
     torch = watch.torch
     base = torch.optim.Optimizer
     aside, known = watch.aside, watch.optimizers
     snapshots: Dict[int, Snapshot] = {}
+    made_by: Dict[Optional[places.Place], int] = {}
 
     def register(optimizer: Any, made_at: Optional[places.Place]) -> OptimizerRecord:
+        watch.book()  # what was counted so far is not this one's
+        watch.tally.grant(0, 0)
         watch.optimizers_seen += 1
         record = OptimizerRecord(f"o{watch.optimizers_seen}", optimizer, made_at)
+        made_by[made_at] = made_by.get(made_at, 0) + 1
+        record.repeated = made_by[made_at] > FIRST_OF_A_LINE
+        if record.repeated:
+            record.sampling = record.deep = False
         key = id(optimizer)
         record.optimizer = weakref.ref(optimizer, probe.guard(lambda _: forget(key)))
         watch.optimizers[key] = record
-        watch.wake()
+        if not record.repeated:
+            watch.wake()
         with watch.plainly():
             describe(record, optimizer)
         return record
