@@ -92,7 +92,10 @@ def _norms(torch: Any, tensors: List[Any]) -> Any:
     """In at least 32 bit: the norm of many small numbers may be too large for the 16 bit that each of them fits into."""
     if not tensors:
         return None
-    return torch.stack(torch._foreach_norm([_wide(tensor) for tensor in tensors]))
+    if all(tensor.element_size() >= 4 for tensor in tensors):
+        return torch.stack(torch._foreach_norm(tensors))
+    widths = [torch.float32 if tensor.element_size() < 4 else None for tensor in tensors]  # no wider copy is made of any
+    return torch.stack([torch.linalg.vector_norm(tensor, dtype=width) for tensor, width in zip(tensors, widths)])
 
 
 def _wide(tensor: Any) -> Any:
