@@ -53,7 +53,7 @@ class Watch:
         self.replay = Replay(self)
         self.running: Any = None  # the model whose forward is running
         self.running_with_grad = False
-        self.last_call: Any = None  # the model called last, in which setting, with which arguments
+        self.last_call: Any = None  # the model called last, and in which setting
         self.skip_when_compiling: List[Any] = []  # code that dynamo should look through, as it does through torch's own
         self.current_loader: Optional[str] = None  # the one that gave the last batch
         self.loss_cost = 0.0  # seconds spent at loss calls of the present window

@@ -87,7 +87,7 @@ def install(watch: Watch, probe: Probe) -> None:
             record = watch.models.get(id(watch.running))
             setting = (watch.running.training, watch.running_with_grad, watch.current_loader)
         elif watch.last_call is not None:
-            record, setting, _ = watch.last_call
+            record, setting = watch.last_call
         else:
             return
         if record is None or setting[1]:  # only the loss is without gradients: a number for the log, made from a training step's output

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
 from _trainsleuth_inside import places
@@ -90,7 +89,7 @@ def install(watch: Watch, probe: Probe) -> None:
         if first:
             record.place(setting, places.of_frame(sys._getframe(2)))
             watch.flush_soon()
-        watch.last_call = (record, setting, [weakref.ref(value) for value in args if isinstance(value, torch.Tensor)])
+        watch.last_call = (record, setting)
         if (watch.sampling or first) and record.sensitive:
             with watch.plainly():
                 describe_mode(record, module, setting)

@@ -111,9 +111,7 @@ class Precision:
         scaler = reference() if reference is not None else None
         if scaler is None or scaler._scale is None:
             return None
-        state = scaler._per_optimizer_states.get(id(record.optimizer()))
-        stage = READY if state is None else getattr(state.get("stage"), "value", READY)
-        return scaler if stage == READY else None
+        return None if has_unscaled(scaler, record.optimizer()) else scaler
 
     # -- clipping --------------------------------------------------------------------------------------------------
 
@@ -186,6 +184,12 @@ class Precision:
         for index, row in enumerate(rows):
             row.extend(values[4 * index : 4 * index + 4])
         self._watch.facts.write("half_params", opt=optimizer, window=window, rows=rows)
+
+
+def has_unscaled(scaler: Any, optimizer: Any) -> bool:
+    """Whether a scaler has divided an optimizer's gradients since its last step."""
+    state = scaler._per_optimizer_states.get(id(optimizer))
+    return state is not None and getattr(state.get("stage"), "value", READY) != READY
 
 
 def _size(grad: Any) -> Any:

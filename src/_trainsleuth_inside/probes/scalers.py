@@ -8,11 +8,10 @@ from _trainsleuth_inside import places
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.movement import read_all
 from _trainsleuth_inside.probes.autograd import remember_scaled
+from _trainsleuth_inside.probes.precision import has_unscaled
 from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 from _trainsleuth_inside.windows import OptimizerRecord
-
-READY = 0  # the stage in which a scaler has not unscaled an optimizer's gradients
 
 
 def install(watch: Watch, probe: Probe) -> None:
@@ -75,10 +74,8 @@ def install(watch: Watch, probe: Probe) -> None:
     def look_at_losses(scaler: Any, record: OptimizerRecord) -> None:
         """Did the gradients that the scaler is about to divide come from losses that it had multiplied?"""
         backwards = list(record.pending)
-        if not backwards or scaler._scale is None or id(scaler) in unfollowed:
-            return
-        if getattr(scaler._per_optimizer_states[id(record.optimizer())]["stage"], "value", 0) != READY:
-            return  # the program has unscaled them itself, and may have had its reasons
+        if not backwards or scaler._scale is None or id(scaler) in unfollowed or has_unscaled(scaler, record.optimizer()):
+            return  # what the program has unscaled itself, it may have had its reasons for
         scaled = any(backward.scaler is not None for backward in backwards)
         fact = {"opt": record.name, "window": record.windows + 1, "scaled": scaled, "backward_at": backwards[-1].at}
         read_all(watch, [scaler._scale], lambda values: watch.facts.write("scaler_step", **fact, scale=values[0]))
