@@ -104,7 +104,7 @@ def steps(workloads: Sequence[str], seconds: float) -> list[str]:
 def runs(workloads: Sequence[str], scale: float) -> list[str]:
     """Both sides run at the same time and share one core in turns, so that what the machine does meanwhile happens to both.
 
-    Two pairs at a time, one on each core. The CPU seconds of the loops are compared; to those of the watched side come the ones
+    Two pairs at a time, one on each core; which side is started first alternates. The CPU seconds of the loops are compared; to those of the watched side come the ones
     that its supervisor used during the loop. The control compares plain with plain. The layout of memory, which makes
     a small step some percent quicker or slower, is random on both sides, and none is given back during the run.
     """
@@ -118,7 +118,7 @@ def runs(workloads: Sequence[str], scale: float) -> list[str]:
             found: list[tuple[dict[str, float], dict[str, float]]] = []
             for index in range(0, pairs, len(cores)):
                 with ThreadPoolExecutor(len(cores)) as pool:
-                    found += pool.map(lambda core: _pair(workload, count, core, what == "watched", index % 4 == 0), cores)
+                    found += pool.map(lambda core: _pair(workload, count, core, what == "watched", (index // 2 + core) % 2 == 0), cores)
             alone = with_interval([(a["cpu"], b["cpu"]) for a, b in found], of_ratios)
             both = with_interval([(a["cpu"], b["cpu"] + b["beside"]) for a, b in found], of_ratios)
             target = f"{TARGETS[workload]:.2f}" if what == "watched" else ""
