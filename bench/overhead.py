@@ -118,7 +118,8 @@ def runs(workloads: Sequence[str], scale: float) -> list[str]:
             found: list[tuple[dict[str, float], dict[str, float]]] = []
             for index in range(0, pairs, len(cores)):
                 with ThreadPoolExecutor(len(cores)) as pool:
-                    found += pool.map(lambda core: _pair(workload, count, core, what == "watched", (index // 2 + core) % 2 == 0), cores)
+                    orders = [(index // 2 + core) % 2 == 0 for core in cores]
+                    found += pool.map(lambda core, first: _pair(workload, count, core, what == "watched", first), cores, orders)
             alone = with_interval([(a["cpu"], b["cpu"]) for a, b in found], of_ratios)
             both = with_interval([(a["cpu"], b["cpu"] + b["beside"]) for a, b in found], of_ratios)
             target = f"{TARGETS[workload]:.2f}" if what == "watched" else ""
