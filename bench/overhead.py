@@ -104,9 +104,9 @@ def steps(workloads: Sequence[str], seconds: float) -> list[str]:
 def runs(workloads: Sequence[str], scale: float) -> list[str]:
     """Both sides run at the same time and share one core in turns, so that what the machine does meanwhile happens to both.
 
-    Two pairs at a time, one on each core; which side is started first alternates. The CPU seconds of the loops are compared; to those of the watched side come the ones
-    that its supervisor used during the loop. The control compares plain with plain. The layout of memory, which makes
-    a small step some percent quicker or slower, is random on both sides, and none is given back during the run.
+    Two pairs at a time, one on each core; which side is started first alternates. The CPU seconds of the loops are compared; to those
+    of the watched side come the ones that its supervisor used during the loop. The control compares plain with plain. The layout of
+    memory, which makes a small step some percent quicker or slower, is random on both sides, and none is given back during the run.
     """
     cores = sorted(os.sched_getaffinity(0))[:2]
     print("\nWhole runs, `trainsleuth run --quiet` against plain (both on the same core; CPU seconds of the training loop)")
