@@ -61,7 +61,8 @@ class Switch:
             self._patches[index] = (owner, name, original, present)
             if present is not original:
                 setattr(owner, name, original)
-        for hooks, _ in self._hooks:
+        for index, (hooks, _) in enumerate(self._hooks):
+            self._hooks[index] = (hooks, dict(hooks))  # at rest others stand there than when they were installed
             hooks.clear()
         self._paused = time.perf_counter()
 
