@@ -274,13 +274,15 @@ def suspect(bench: Bench, finding: Suspected, knobs: Sequence[Knob]) -> Iterator
     if late:
         yield Note(late)
     status: dict[str, str] = {}
+    acted: set[str] = set()  # knobs that had something to change: another one would keep the set from being tried at all
     try:
         for number, knob in enumerate(knobs):
             for event in _one_suspicion(bench, finding, knob, len(knobs) - number):
                 if isinstance(event, Settled):
                     status[knob.name] = event.verdict.status
+                    acted |= {knob.name for known in event.verdict.trials if known.role == "knob" and known.outcome.acted}
                 yield event
-        able = {knob.name: knob.setting(finding.where) for knob in knobs if status[knob.name] != "not applicable"}
+        able = {knob.name: knob.setting(finding.where) for knob in knobs if knob.name in acted and status[knob.name] != "not applicable"}
         if len(able) > 1 and not set(status.values()) & {"confirmed", "workaround"}:
             yield from _smallest(bench, finding, able)
     except OutOfTime:
