@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from workloads import STEPS_AT_A_TIME, WORKLOADS, Workload
+from workloads import STEPS_AT_A_TIME, Workload, workload
 
 NOT_IN_A_STEP = ("__init__", "load_state_dict", "train", "compile", "manual_seed", "load")  # left in place: no step runs them
 WARM_UP = {"mlp": 4200, "cnn": 1600, "transformer": 1600}  # until what the first windows may cost is spent
@@ -119,15 +119,16 @@ def _torchmortem(step: Workload) -> tuple[Callable[[], object], Callable[[], obj
 
 
 def main() -> None:
-    workload, seconds, what = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+    name, seconds, what = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+    kind = name.split(":")[0]
     switch = Switch()
     import torch
 
     if switch.watch is None:
         raise SystemExit("the probes are not loaded: start this through bench/overhead.py")
     torch.set_num_threads(1)
-    step = WORKLOADS[workload]()
-    for _ in range(WARM_UP[workload]):
+    step = workload(name)
+    for _ in range(WARM_UP[kind]):
         step()  # what the first windows cost shows in whole runs
     switch.off()
     anomaly = torch.autograd.set_detect_anomaly
@@ -146,7 +147,7 @@ def main() -> None:
         turn_on, turn_off, watched_step = _torchmortem(step)
     else:
         turn_on = turn_off = nothing
-    count = int(sys.argv[4]) if len(sys.argv) > 4 else STEPS_AT_A_TIME[workload]
+    count = int(sys.argv[4]) if len(sys.argv) > 4 else STEPS_AT_A_TIME[kind]
     bare: list[float] = []
     watched: list[float] = []
     ends = time.perf_counter() + seconds

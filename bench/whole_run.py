@@ -15,13 +15,13 @@ import time
 from pathlib import Path
 
 import torch
-from workloads import WORKLOADS
+from workloads import workload
 
 
 def main() -> None:
     torch.set_num_threads(1)
     kept = _stirred()
-    step = WORKLOADS[sys.argv[1]]()
+    step = workload(sys.argv[1])
     if len(sys.argv) > 3:
         time.sleep(max(0.0, float(sys.argv[3]) - time.time()))
     beside, wall, cpu = _cpu_of(os.getppid()), time.perf_counter(), time.process_time()

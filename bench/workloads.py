@@ -1,4 +1,8 @@
-"""Three training steps whose cost is known: a tiny MLP, a small CNN, a small transformer. All seeded, on one thread."""
+"""Three training steps: a tiny MLP, a small CNN, a small transformer. All seeded, on one thread.
+
+What watching costs is promised for steps of a known length, and machines differ: so the batch is sized on the machine (see
+`overhead.py`), and a workload is named with it, as in `cnn:96`.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,18 @@ from collections.abc import Callable
 from typing import Any
 
 
-def mlp() -> Workload:
-    """About 0.5 ms a step: here every microsecond of watching shows."""
+def mlp(batch: int) -> Workload:
+    """Half a millisecond a step: here every microsecond of watching shows."""
     import torch
     from torch import nn
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
-    x, y = torch.randn(64, 64), torch.randint(10, (64,))
+    x, y = torch.randn(batch, 64), torch.randint(10, (batch,))
     return Workload(model, torch.optim.SGD(model.parameters(), lr=0.01), x, y)
 
 
-def cnn() -> Workload:
+def cnn(batch: int) -> Workload:
     import torch
     from torch import nn
 
@@ -26,11 +30,11 @@ def cnn() -> Workload:
     for before, after in ((3, 24), (24, 32), (32, 48)):
         layers += [nn.Conv2d(before, after, 3, stride=2, padding=1), nn.BatchNorm2d(after), nn.ReLU()]
     model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(48, 10))
-    x, y = torch.randn(32, 3, 48, 48), torch.randint(10, (32,))
+    x, y = torch.randn(batch, 3, 48, 48), torch.randint(10, (batch,))
     return Workload(model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9), x, y)
 
 
-def transformer() -> Workload:
+def transformer(batch: int) -> Workload:
     import torch
     from torch import nn
 
@@ -48,7 +52,7 @@ def transformer() -> Workload:
             return self.head(self.encoder(self.embed(tokens)).mean(1))
 
     model = Classifier()
-    x, y = torch.randint(200, (16, 32)), torch.randint(10, (16,))
+    x, y = torch.randint(200, (batch, 32)), torch.randint(10, (batch,))
     return Workload(model, torch.optim.AdamW(model.parameters(), lr=1e-3), x, y)
 
 
@@ -69,6 +73,14 @@ class Workload:
         return loss
 
 
-WORKLOADS: dict[str, Callable[[], Workload]] = {"mlp": mlp, "cnn": cnn, "transformer": transformer}
+def workload(name: str) -> Workload:
+    """The workload of a name such as `cnn:96`."""
+    kind, batch = name.split(":")
+    return WORKLOADS[kind](int(batch))
+
+
+WORKLOADS: dict[str, Callable[[int], Workload]] = {"mlp": mlp, "cnn": cnn, "transformer": transformer}
+SMALLEST = {"mlp": 64, "cnn": 16, "transformer": 8}  # batches
+STEP_SECONDS = {"mlp": 0.0005, "cnn": 0.015, "transformer": 0.015}
 TARGETS = {"mlp": 1.03, "cnn": 1.01, "transformer": 1.01}
 STEPS_AT_A_TIME = {"mlp": 25, "cnn": 3, "transformer": 3}  # the first of them untimed; odd, so that no power of two hides there
