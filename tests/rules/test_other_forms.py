@@ -604,3 +604,43 @@ def test_an_optimizer_that_only_holds_another_asks_for_no_looks(run_source: Run)
         """)
     looks = sum(line.startswith('{"k":"deep"') for file in seen.folder.rglob("*.jsonl") for line in file.read_text().splitlines())
     assert 0 < looks < 60, seen.why()
+
+
+PAIRS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+
+def pairs(count, order):
+    kinds = torch.randint(6, (count,))
+    return TensorDataset(torch.randn(count, 32) + 4 * nn.functional.one_hot(kinds, 32), kinds[order(count)])
+
+train, held_out = DataLoader(pairs(320, torch.{order}), 32, shuffle=True), DataLoader(pairs(128, torch.arange), 32)
+net = nn.Sequential(nn.Linear(32, 256), nn.ReLU(), nn.Linear(256, 6))
+optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
+criterion = nn.CrossEntropyLoss()
+for epoch in range(25):
+    net.train()
+    for x, y in train:
+        optimizer.zero_grad()
+        criterion(net(x), y).backward()
+        optimizer.step()
+    net.eval()
+    with torch.no_grad():
+        print(epoch, sum(criterion(net(x), y).item() for x, y in held_out))
+"""
+
+
+def test_pairs_that_were_torn_apart_are_learnt_by_heart_and_noted(run_source: Run) -> None:
+    seen = run_source(PAIRS.format(order="randperm"))
+    assert seen.rules == ["stall/inputs-and-targets-misaligned"], seen.why()
+    assert seen.loud == [], seen.why()
+    assert "criterion(net(x), y).backward()" in line_of(seen, "of the training"), seen.why()
+    assert "guessing" in seen.findings[0]["evidence"][1], seen.why()
+
+
+def test_of_pairs_that_belong_together_nothing_is_said(run_source: Run) -> None:
+    seen = run_source(PAIRS.format(order="arange"))
+    assert seen.findings == [], seen.why()

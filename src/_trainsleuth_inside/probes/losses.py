@@ -36,6 +36,7 @@ FUNCTIONS: Dict[str, Measure] = {
 }
 MOST_COMPUTED_AGAIN = 1 << 22  # numbers at a loss of 16 bit that is computed again in 32 bit
 MOST_RANGES = 8  # of targets, that are noted of one place beyond those that are looked at closely
+VALIDATION_BATCHES, FIRST_VALIDATIONS = 4, 16
 SETTINGS = ("reduction", "label_smoothing", "ignore_index", "blank", "zero_infinity")
 
 
@@ -45,12 +46,13 @@ def install(watch: Watch, probe: Probe) -> None:
     grad_enabled = torch.is_grad_enabled
     looked_at: Dict[Tuple[str, int], int] = {}
     without_grad: Set[Any] = set()
+    validations: Dict[Any, List[int]] = {}
     targets_at: Dict[Tuple[str, Optional[places.Place]], List[List[float]]] = {}
 
     @probe.guard
     def called(name: str, args: Any, kwargs: Any, result: Any) -> None:
         if not grad_enabled():
-            note_without_grad(name)
+            note_without_grad(name, args, kwargs, result)
             return
         if not watch.sampling or not isinstance(result, torch.Tensor) or watch.late.busy():
             return
@@ -82,7 +84,7 @@ def install(watch: Watch, probe: Probe) -> None:
 
             read_all(watch, [ends], arrived)
 
-    def note_without_grad(name: str) -> None:
+    def note_without_grad(name: str, args: Any, kwargs: Any, result: Any) -> None:
         if watch.running is not None:  # the loss is computed inside the model's own forward
             record = watch.models.get(id(watch.running))
             setting = (watch.running.training, watch.running_with_grad, watch.current_loader)
@@ -92,15 +94,25 @@ def install(watch: Watch, probe: Probe) -> None:
             return
         if record is None or setting[1]:  # only the loss is without gradients: a number for the log, made from a training step's output
             return
+        began, at = time.perf_counter(), places.of_frame(sys._getframe(4))
         key = (name, record.name, setting)
         if key not in without_grad:
             without_grad.add(key)
             watch.facts.write(
-                "loss_without_grad", fn=name, model=record.name, training=setting[0], loader=setting[2],
-                at=places.of_frame(sys._getframe(4)), windows=watch.windows,
+                "loss_without_grad", fn=name, model=record.name, training=setting[0], loader=setting[2], at=at, windows=watch.windows,
             )  # fmt: skip
+        if isinstance(result, torch.Tensor) and not watch.late.busy() and is_chosen(validations.setdefault((name, hash(at)), [0, 0, 0])):
+            with watch.plainly():
+                measure(name, at, args, kwargs, result, "held_out")
+        watch.loss_cost += time.perf_counter() - began
 
-    def measure(name: str, at: Optional[places.Place], args: Any, kwargs: Any, result: Any) -> None:
+    def is_chosen(known: List[int]) -> bool:
+        """The first batches of a validation, and of many validations ever fewer: `known` is its window, how many there were, and the batches."""
+        moment = watch.moment()
+        known[:] = [moment, known[1], known[2] + 1] if known[0] == moment else [moment, known[1] + 1, 1]
+        return known[2] <= VALIDATION_BATCHES and (known[1] <= FIRST_VALIDATIONS or known[1] & (known[1] - 1) == 0)
+
+    def measure(name: str, at: Optional[places.Place], args: Any, kwargs: Any, result: Any, kind: str = "loss_call") -> None:
         bound = signatures[name].bind(*args, **kwargs)
         bound.apply_defaults()
         given = bound.arguments
@@ -129,7 +141,7 @@ def install(watch: Watch, probe: Probe) -> None:
 
         def arrived(values: List[Any]) -> None:
             found = dict(zip(names, values))
-            watch.facts.write("loss_call", **fact, histogram=found.pop("histogram", []), numbers=found)
+            watch.facts.write(kind, **fact, histogram=found.pop("histogram", []), numbers=found)
 
         read_all(watch, [numbers[key] for key in names], arrived)
 

@@ -35,6 +35,7 @@ class ProcessChart:
     models: dict[str, Model] = field(default_factory=dict)
     losses: dict[Place, Curve] = field(default_factory=dict)
     loss_calls: dict[tuple[str, Place | None], LossCalls] = field(default_factory=dict)
+    held_out: dict[tuple[str, Place | None], LossCalls] = field(default_factory=dict)  # the same of validations
     losses_without_grad: list[Fact] = field(default_factory=list)
     loaders: dict[str, Loader] = field(default_factory=dict)
     schedulers: dict[str, Scheduler] = field(default_factory=dict)
@@ -314,12 +315,10 @@ class ProcessChart:
             calls.other_targets |= {value for value in (fact["least"], fact["most"]) if isinstance(value, (int, float))}
 
     def _loss_call(self, fact: Fact) -> None:
-        at = place(fact["at"])
-        if not (isinstance(fact["numbers"], dict) and isinstance(fact["settings"], dict)):
-            raise TypeError("a loss call has numbers and settings by name")
-        calls = self.loss_calls.setdefault((fact["fn"], at), LossCalls(fact["fn"], at))
-        calls.seen += 1
-        keep(calls.samples, fact)
+        _add_loss_call(self.loss_calls, fact)
+
+    def _held_out(self, fact: Fact) -> None:
+        _add_loss_call(self.held_out, fact)
 
     def _loss_without_grad(self, fact: Fact) -> None:
         keep(self.losses_without_grad, fact, 64)
@@ -487,6 +486,15 @@ class ProcessChart:
         self.stopped = True
 
 
+def _add_loss_call(known: dict[tuple[str, Place | None], LossCalls], fact: Fact) -> None:
+    at = place(fact["at"])
+    if not (isinstance(fact["numbers"], dict) and isinstance(fact["settings"], dict)):
+        raise TypeError("a loss call has numbers and settings by name")
+    calls = known.setdefault((fact["fn"], at), LossCalls(fact["fn"], at))
+    calls.seen += 1
+    keep(calls.samples, fact)
+
+
 def _broke(known: Parameter, gradient: float | None, weight: float | None) -> bool:
     """A gradient that is NaN, or a weight that was finite when it was looked at last. The norm of a gradient may overflow though the
     gradient does not, and a weight that was bad from the start may be one that nobody uses."""
@@ -499,7 +507,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
     name: getattr(ProcessChart, f"_{name}")
     for name in (
         "process", "environment", "optimizer", "model", "windows", "loss", "params", "calls", "mode", "loss_call",
-        "loss_targets", "loss_without_grad", "loader", "loader_pass", "scheduler", "scheduler_step", "scheduler_loaded", "scaler",
+        "loss_targets", "loss_without_grad", "held_out", "loader", "loader_pass", "scheduler", "scheduler_step", "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
         "collective", "ddp", "chance", "examined", "bad_weights", "norms_as_built", "silent_change", "function", "halved",

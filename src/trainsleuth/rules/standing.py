@@ -51,7 +51,7 @@ def standing(chart: ProcessChart) -> Standing | str:
     calls = chart.main_loss_call()
     if calls is None or len(calls.samples) < 3:
         return "a loss function that we know (cross entropy, NLL, BCE, MSE, …), seen in three windows"
-    reference = _chance(calls)
+    reference = chance_of(calls)
     if reference is None:
         return f"a chance level for {calls.function}"
     chance, classes = reference
@@ -85,7 +85,7 @@ def divisor_of(curve: Curve, calls: LossCalls) -> float | None:
     return None
 
 
-def _chance(calls: LossCalls) -> tuple[float, int | None] | None:
+def chance_of(calls: LossCalls) -> tuple[float, int | None] | None:
     """The loss of the best guess that ignores the input."""
     last = calls.last
     reduction = str(last["settings"].get("reduction", "mean"))

@@ -4,7 +4,8 @@ What it detects
     In a language model: the targets are the tokens of its own input, two ahead of their place (shifted twice); as a note, one behind it
     (shifted the wrong way) or at the same place. Anywhere: the loss stands still at the level of guessing for at least 150 steps;
     every parameter is held, gets a gradient and moves; the predictions differ between samples; the labels vary. What is left: the
-    targets do not belong to the inputs.
+    targets do not belong to the inputs. As a note: the training loss has fallen far below that level, and what was validated never was
+    better than guessing, from the first validation to the last: pairs that do not belong together can only be learnt by heart.
 Why it matters
     A permutation applied to inputs and not to targets, or a batch that is off by one, looks like a hard problem. A model that is taught
     to skip a token, or to repeat one, has a loss that falls and generates nonsense.
@@ -16,18 +17,21 @@ How to cure it
     Follow one sample by hand from the file to the loss; shuffle pairs, never sides. Models of Hugging Face shift the labels themselves:
     give them `labels=input_ids`.
 When it is wrong
-    Problems that are really as hard as that, learning rates that are far too small or too large, long plateaus. It is a suspicion.
+    Problems that are really as hard as that, learning rates that are far too small or too large, long plateaus; data that are too few to
+    learn anything general from, or labels that are random on purpose. It is a suspicion.
 """
 
 import math
 
 from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import LossCalls
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
-from trainsleuth.rules.standing import standing
+from trainsleuth.rules.standing import Standing, chance_of, standing
 from trainsleuth.rules.wording import number
 
 MANY = 150
 NEARLY_ALL, HARDLY = 0.98, 0.9
+VALIDATIONS, BY_HEART = 4, 0.6  # how many at least; the share of the chance level that the training loss must have come below
 DISTANCES = {-1: "one token behind", 0: "at the same place", 1: "one token ahead", 2: "two tokens ahead"}
 
 
@@ -43,7 +47,7 @@ def rule(chart: ProcessChart) -> Verdict:
     if isinstance(now, str):
         return Missing(now)
     if not now.stuck:
-        return None
+        return _by_heart(chart, now)
     if now.curve.count < MANY:
         return Missing(f"{MANY} values of a loss that stands still (there are {now.curve.count})")
     entropies = now.calls.numbers("entropy")
@@ -73,6 +77,43 @@ def rule(chart: ProcessChart) -> Verdict:
         advice=["Follow one sample from file to loss. The trial `overfit-one-batch` would settle it."],
         certain=False,
     )
+
+
+def _by_heart(chart: ProcessChart, now: Standing) -> Seen | None:
+    """What is trained falls far below chance, what is validated never does."""
+    calls = next((calls for (name, _), calls in chart.held_out.items() if name == now.calls.function), None)
+    if calls is None or now.level > BY_HEART * now.chance or calls.last["settings"] != now.calls.last["settings"]:
+        return None
+    guessing, means = chance_of(calls), _by_validation(calls)
+    if guessing is None or len(means) < VALIDATIONS or min(means.values()) < NEARLY_ALL * guessing[0]:
+        return None
+    return Seen(
+        title="what is trained is learnt by heart, what is validated is guessed: do the targets belong to these inputs?",
+        where=[
+            Spot(now.calls.at, "inputs and targets of the training meet here") if now.calls.at else None,
+            Spot(calls.at, "those of the validation here") if calls.at else None,
+            *[Spot(loader.at, "the data come from here") for loader in list(chart.loaders.values())[:1] if loader.at],
+        ],
+        evidence=[
+            f"training loss {number(now.curve.first)} → {number(now.level)}; guessing from the frequencies gives {number(now.chance)}",
+            f"{len(means)} validations: loss between {number(min(means.values()))} and {number(max(means.values()))}, "
+            f"none better than guessing ({number(guessing[0])})",
+        ],
+        severity="note",
+        step=max(means),
+        statement="targets may be paired with the wrong inputs, in the training or in the validation data",
+        advice=["Follow one sample of each set from file to loss. If the pairs are right, the data are too few to learn anything general from."],
+        certain=False,
+        settle="no trial can pair the data anew: look at them",
+    )
+
+
+def _by_validation(calls: LossCalls) -> dict[int, float]:
+    """The mean loss of the batches that were looked at, by the window before which they came."""
+    values: dict[int, list[float]] = {}
+    for sample in calls.samples:
+        values.setdefault(sample["window"], []).append(sample["numbers"]["value"])
+    return {window: sum(found) / len(found) for window, found in values.items()}
 
 
 def _shifted(chart: ProcessChart) -> Seen | None:
