@@ -378,3 +378,14 @@ def test_a_file_that_is_gone_or_broken_leads_to_advice(tmp_path: Path) -> None:
 
 def test_a_rule_without_a_remedy_has_none(tmp_path: Path) -> None:
     assert propose(Diagnosed("stall/flat-loss", [])) is None
+
+
+# -- divisors --------------------------------------------------------------------------------------------------------
+
+
+def test_a_count_that_can_be_none_is_at_least_one_and_another_divisor_is_never_zero(tmp_path: Path) -> None:
+    program = Program(tmp_path, "rate = clicks / shown\n")
+    counted = ["operand: int64[32] of whole numbers from 0 to 8, 1 zeros"]
+    assert program.changes("nan/zero-division", "clicks", evidence=counted)[1] == ["rate = clicks / shown.clamp(min=1)"]
+    measured = ["operand: float32[32] from 0 to 8.31, 1 zeros"]
+    assert program.changes("nan/zero-division", "clicks", evidence=measured)[1] == ["rate = clicks / (shown + 1e-8)"]

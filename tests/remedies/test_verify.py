@@ -103,3 +103,11 @@ for step in range(100):
     loss.backward()
     optimizer.step()
 """
+
+
+def test_a_finite_loss_that_is_absurd_is_no_cure_of_a_nan() -> None:
+    rule, broken = "nan/zero-division", shown({"nan/zero-division"}, 0.3, "nan", why="the loss is not finite")
+    assert judge(rule, broken, shown(set(), 0.3))[0]
+    ok, why = judge(rule, broken, shown(set(), 3e12))
+    assert not ok
+    assert "its loss is 3e+12" in why

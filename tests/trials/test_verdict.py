@@ -404,3 +404,12 @@ def test_a_loss_that_begins_to_fall_is_no_refutation() -> None:
     turned = outcome(0.6931, 0.6850, 0, noise=0.002, seed=2)
     assert turned.kind == "stalled"
     assert status(control, turned, placebo) == "inconclusive"
+
+
+def test_a_nan_that_comes_and_goes_is_a_symptom_of_runs_that_get_over_it() -> None:
+    rule = "nan/zero-division"
+    sick, sound = (replace(outcome(2.0, 0.5, 0, rule="another"), not_finite=count) for count in (7, 0))
+    sick = replace(sick, fired={rule: "train.py:3"})
+    assert settled("nan", sick, [sound] * 3, [sick] * 2, rule).status == "confirmed"
+    assert settled("nan", sick, [sick] * 3, [sick] * 2, rule).status == "inconclusive"
+    assert settled("nan", sound, [sound] * 3, [sound] * 2, rule).status == "inconclusive"

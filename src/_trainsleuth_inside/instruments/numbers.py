@@ -36,7 +36,7 @@ def holds_numbers(torch: Any, tensor: Any) -> bool:
 def describe(torch: Any, tensor: Any) -> Dict[str, Any]:
     """Shape, type and extremes of one operand."""
     about: Dict[str, Any] = {"shape": list(tensor.shape), "dtype": str(tensor.dtype).replace("torch.", "")}
-    if not holds_numbers(torch, tensor):
+    if not (holds_numbers(torch, tensor) or _counts(torch, tensor)):
         return about
     values = tensor.detach()
     values = (values.abs() if values.is_complex() else values).double().flatten()
@@ -48,7 +48,14 @@ def describe(torch: Any, tensor: Any) -> Dict[str, Any]:
         about["zeros"] = int((finite == 0).sum())
         nonzero = finite[finite != 0].abs()
         about["smallest"] = float(nonzero.min()) if nonzero.numel() else 0.0
+        about["whole"] = bool((finite == finite.round()).all())
     return about
+
+
+def _counts(torch: Any, tensor: Any) -> bool:
+    """Integers: they are never bad themselves, but a division by one of them may be."""
+    integers = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+    return tensor.dtype in integers and tensor.layout == torch.strided and tensor.device.type != "meta" and tensor.numel() > 0
 
 
 def tensors_in(torch: Any, value: Any, level: int = 0) -> Iterator[Any]:

@@ -333,7 +333,8 @@ REMEDIES: dict[str, Remedy] = {
         (at_the_first(not_finite.sqrt_not_of_zero), at_the_first(not_finite.inverse_not_at_one)),
     ),
     "nan/zero-division": Remedy(
-        "Guard the divisor: clamp(min=…) for counts and norms, a small number added otherwise.", (at_the_first(not_finite.divide_by_something),),
+        "Guard the divisor: clamp(min=…) for counts and norms, a small number added otherwise.",
+        (when(r"whole numbers from 0 .*zeros", at_the_first(not_finite.divide_by_one_at_least)), at_the_first(not_finite.divide_by_something)),
     ),
     "nan/where-trap": Remedy(
         "Guard the input inside as well: x_safe = torch.where(ok, x, 1), then torch.where(ok, f(x_safe), other).",

@@ -125,13 +125,27 @@ def inverse_not_at_one(source: Source, line: int) -> str:
     raise NotPossible(f"{source.path.name}:{line} takes no inverse of a sine, cosine or tanh")
 
 
-def divide_by_something(source: Source, line: int) -> str:
-    """A divisor that can be zero gets at least 1e-8; a count of things gets at least 1."""
-    divisions = [
+def divide_by_one_at_least(source: Source, line: int) -> str:
+    """A count of things that can be none is at least 1: a tiny number in its place would make huge ones."""
+    divisions = _divisions(source, line)
+    if not divisions:
+        raise NotPossible(f"{source.path.name}:{line} divides by no tensor itself")
+    for node in divisions:
+        put_on(source, node.right, "clamp(min=1)")
+    return f"the count that line {line} divides by is at least 1"
+
+
+def _divisions(source: Source, line: int) -> list[cst.BinaryOperation]:
+    return [
         node for node in everything(source.statement_at(line))
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Divide) and number_of(node.right) is None
         and not _is_python(source, node.right)
     ]  # fmt: skip
+
+
+def divide_by_something(source: Source, line: int) -> str:
+    """A divisor that can be zero gets at least 1e-8."""
+    divisions = _divisions(source, line)
     if not divisions:
         for call, _ in _pieces(source, line, "div", "true_divide", "reciprocal"):
             of_torch = isinstance(call.func, cst.Attribute) and source.code(call.func.value) == "torch"

@@ -26,6 +26,7 @@ from trainsleuth.trials.trial import Known, Outcome, Trial
 from trainsleuth.trials.verdict import compared, gains
 
 MOST_WINDOWS = 1000
+WILD = 100.0  # times the highest loss
 ACCURACY_LOSS = "precision/accuracy-loss"
 BROKEN = ("crash", "nan", "hang", "not applicable")
 HARM_ELSEWHERE = (
@@ -167,9 +168,11 @@ def judge(rule: str, before: Shown, after: Shown) -> tuple[bool, str]:
     if new:
         return False, f"the finding is gone, but the patched program shows {new[0]}"
     broke = before.broken(rule)
+    assert before.outcome is not None
+    if broke and (wild := _wild(before.outcome, after.outcome)):
+        return False, f"the patched program runs on, but {wild}"
     if broke:
         return True, f"the patched program runs on (before: {broke})"
-    assert before.outcome is not None
     if gains(before.outcome, after.outcome):
         return True, "the finding is gone, and the loss ends lower"
     if rule.startswith(HARM_ELSEWHERE):
@@ -179,6 +182,14 @@ def judge(rule: str, before: Shown, after: Shown) -> tuple[bool, str]:
     }:  # fmt: skip
         return True, "the finding is gone, and the loss no longer stands still"
     return False, f"the finding is gone, but {_no_gain(before.outcome, after.outcome)}"
+
+
+def _wild(before: Outcome, after: Outcome) -> str:
+    """A loss that is finite and far above all that the program had before it broke: one nonsense in the place of another."""
+    if after.learning is None or len(before.curve) < 4:
+        return ""
+    highest = max(abs(loss) for _, loss in before.curve)
+    return f"its loss is {after.learning.last:.4g}, and was at most {highest:.4g}" if after.learning.last > WILD * highest else ""
 
 
 def _went_on(rule: str, before: Shown, after: Shown) -> tuple[bool, str]:

@@ -243,7 +243,8 @@ def _evidence(origin: Origin) -> list[str]:
 def _operand(operand: dict[str, Any]) -> str:
     text = f"{operand['dtype']}{_shape(operand['shape'])}"
     if "least" in operand:
-        text += f" from {number(operand['least'])} to {number(operand['most'])}"
+        whole = " of whole numbers" if operand.get("whole") and operand["least"] < operand["most"] else ""
+        text += f"{whole} from {number(operand['least'])} to {number(operand['most'])}"
         text += f", {operand['zeros']:,} zeros" if operand.get("zeros") else ""
     text += f", {operand['nan']:,} NaN" if operand.get("nan") else ""
     return text + (f", {operand['inf']:,} infinite" if operand.get("inf") else "")

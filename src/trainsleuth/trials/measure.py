@@ -70,6 +70,7 @@ def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
         scores=scores(chart, folder / "output.txt"),
         scaler=scaler_words(chart),
         weights=sum(parameter.count for parameter in chart.called_parameters()),
+        not_finite=main.not_finite if (main := _main_loss(trial, chart)) is not None else 0,
     )
 
 

@@ -7,7 +7,7 @@ run with another seed; where chance matters, the knob is run with those seeds as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import mean
 from typing import Literal
@@ -33,7 +33,7 @@ LEAST_IN_PAIRS = 0.01  # the same, for a cause whose mechanism was seen to go, w
 BROKEN: dict[str, tuple[str, str]] = {  # in a run that has it, in one that has not
     "hang": ("stands still", "goes on"),
     "crash": ("crashes", "runs"),
-    "nan": ("loses its loss to NaN", "keeps a finite loss"),
+    "nan": ("meets a loss that is not finite", "keeps a finite loss"),
 }
 
 
@@ -87,9 +87,11 @@ def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], r
     its mechanism in a run that goes on; there the change itself says that it is gone. `same_again`: where chance decides whether a seed
     meets the accident at all, the control once more is the placebo.
     """
+    comes_and_goes = symptom == "nan" and control.outcome.kind in ("healthy", "stalled") and control.outcome.not_finite > 0
+    seen = _with_passing_nan if comes_and_goes else _as_it_is
     runs = Runs(
-        control.outcome, turned.outcome, tuple(p.outcome for p in placebos), tuple(r.outcome for r in repeats),
-        None if same_again is None else same_again.outcome,
+        seen(control.outcome), seen(turned.outcome), tuple(seen(p.outcome) for p in placebos), tuple(seen(r.outcome) for r in repeats),
+        None if same_again is None else seen(same_again.outcome),
     )  # fmt: skip
     trials = (control, turned, *placebos, *repeats, *([] if same_again is None else [same_again]))
     if note and symptom == "loss" and control.outcome.kind == "healthy":
@@ -97,6 +99,15 @@ def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], r
         return Verdict(rule, "inconclusive", why, trials)
     status, why, more = _unfit(runs, symptom) or _judge(rule, runs, symptom_of(symptom, runs.control), rewritten)
     return Verdict(rule, status, why, trials, more)
+
+
+def _as_it_is(outcome: Outcome) -> Outcome:
+    return outcome
+
+
+def _with_passing_nan(outcome: Outcome) -> Outcome:
+    """Where the run gets over its NaN each time, having met one is the symptom."""
+    return replace(outcome, kind="nan") if outcome.kind in ("healthy", "stalled") and outcome.not_finite else outcome
 
 
 def judge_suspicion(name: str, rule: str | None, control: Known, turned: Known, placebos: Sequence[Known],
