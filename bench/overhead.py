@@ -32,7 +32,7 @@ HERE = Path(__file__).resolve().parent
 LIMIT = 600
 BOOTSTRAPS = 400
 GET_READY = 15.0  # seconds in which both sides of a pair have imported torch
-RUNS = {"mlp": (8, 30.0), "cnn": (6, 100.0), "transformer": (6, 100.0)}  # pairs, seconds: what the first windows cost is spread over the run
+RUNS = {"mlp": (8, 30.0), "cnn": (4, 90.0), "transformer": (4, 90.0)}  # pairs, seconds: what the first windows cost is spread over the run
 # Whether a large tensor's memory is given back and fetched anew in each step (hundreds of page faults) hangs on which small
 # piece happens to lie behind it. That made whole runs differ by ten percent, without us; so both sides keep what they have.
 KEEP_MEMORY = {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8589934592"}
