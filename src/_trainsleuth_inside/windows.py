@@ -113,7 +113,8 @@ class OptimizerRecord:
         grad = self._sentinel_grad()
         if grad is not self._grad:
             self._residue = False  # the program put another gradient in its place, as with copies of the weights in 32 bit
-        if grad is not None and (self._was_replaced(grad) if self.pending else grad is not self._grad):
+        unseen = self._partly and not self.pending  # what is there may come from a backward that nobody saw
+        if grad is not None and not unseen and (self._was_replaced(grad) if self.pending else grad is not self._grad):
             self._row_surgery += 1
             for backward in (*self._dropped, *self._dropped_before, *self.pending):
                 backward.used = True

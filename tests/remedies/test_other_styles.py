@@ -372,7 +372,62 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         )
         Trainer(model, args).train()
         """,
-        ["Trainer(model, args)|asked for here"], [], ["warmup_steps=5000,"], ["warmup_steps=500,"],
+        ["Trainer(model, args)|asked for here"], ["at this pace it reaches 0.001 after about 5,000 steps; the run had 400"],
+        ["warmup_steps=5000,"], ["warmup_steps=40,"],
+    ),
+    (
+        "schedule/warmup-never-ends",
+        """
+        @dataclass
+        class Recipe:
+            rate: float = 5e-4
+            warmup_steps: int = 20_000
+
+        args = TrainingArguments(output_dir="out", **asdict(Recipe()))
+        Trainer(model, args).train()
+        """,
+        ["Trainer(model, args)|the optimizer"], ["at this pace it reaches 0.0005 after about 20,512 steps; the run had 240"],
+        ["warmup_steps: int = 20_000"], ["warmup_steps: int = 23"],
+    ),
+    (
+        "data/labels-out-of-range", "loss = self.criterion(logits, y)\n", ["loss ="], ["they are -1 or 1, and nothing in between"],
+        ["loss = self.criterion(logits, y)"], ["loss = self.criterion(logits, (y + 1) / 2)"],
+    ),
+    (
+        "data/not-shuffled", "loader = DataLoader(train, batch_sampler=Buckets(train.lengths, batch_size), collate_fn=pad)\n", ["loader ="], [],
+        ["loader = DataLoader(train, batch_sampler=Buckets(train.lengths, batch_size), collate_fn=pad)"],
+        ["loader = DataLoader(train, collate_fn=pad, batch_size=batch_size, shuffle=True)"],
+    ),
+    (
+        "data/not-shuffled", "loader = DataLoader(train, 32, sampler=InOrder(train))\n", ["loader ="], [],
+        ["loader = DataLoader(train, 32, sampler=InOrder(train))"], ["loader = DataLoader(train, 32, shuffle=True)"],
+    ),
+    (
+        "checkpoint/random-inside", "self.call = partial(checkpoint, use_reentrant=False, preserve_rng_state=config.keep)\n", ["self.call"], [],
+        ["self.call = partial(checkpoint, use_reentrant=False, preserve_rng_state=config.keep)"],
+        ["self.call = partial(checkpoint, use_reentrant=False, preserve_rng_state=True)"],
+    ),
+    (
+        "precision/clip-before-unscale",
+        """
+        def step(self, x, y):
+            loss = self.loss(self.model(x), y)
+            self.scaler.scale(loss).backward()
+            self.limit()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        """,
+        ["self.scaler.step"], [], [], ["self.scaler.unscale_(self.optimizer)"],
+    ),
+    (
+        "stall/params-not-in-optimizer",
+        """
+        class Adapter(L.Callback):
+            def on_train_start(self, trainer, module):
+                fresh = nn.Linear(module.width, 7)
+                module.head = fresh
+        """,
+        ["fresh = |made after the optimizer"], [], [], ['trainer.optimizers[0].add_param_group({"params": list(fresh.parameters())})'],
     ),
     (
         "schedule/step-order",
@@ -891,7 +946,7 @@ def test_a_variable_from_outside_is_taken_away_there(tmp_path: Path) -> None:
 def test_every_cause_has_a_remedy_and_every_remedy_is_tested_here() -> None:
     tested = {row[0] for row in STYLES} | {row[0] for row in ADVICE}
     elsewhere = {
-        "stall/params-frozen", "stall/params-not-in-optimizer", "stall/accumulated-gradients-discarded", "mode/eval-during-training",
+        "stall/params-frozen", "stall/accumulated-gradients-discarded", "mode/eval-during-training",
         "hang/two-openmp-runtimes", "precision/accuracy-loss",  # the last in test_keep_32.py
     }  # fmt: skip
     assert set(REMEDIES) - elsewhere == tested

@@ -413,3 +413,18 @@ def test_a_nan_that_comes_and_goes_is_a_symptom_of_runs_that_get_over_it() -> No
     assert settled("nan", sick, [sound] * 3, [sick] * 2, rule).status == "confirmed"
     assert settled("nan", sick, [sick] * 3, [sick] * 2, rule).status == "inconclusive"
     assert settled("nan", sound, [sound] * 3, [sound] * 2, rule).status == "inconclusive"
+
+
+@pytest.mark.parametrize(("gradient", "repeated", "expected"), [(0.2, 0.5, "confirmed"), (0.5, 0.5, "refuted"), (0.2, 0.4, "inconclusive")])
+def test_what_backward_draws_anew_is_proved_by_the_first_gradients(gradient: float, repeated: float, expected: str) -> None:
+    rule = "checkpoint/random-inside"
+    as_it_is = replace(outcome(2.0, 1.0, 0, rule="another"), fired={rule: "model.py:3"}, gradients={"weight": 0.5, "bias": 0.1})
+    turned = replace(as_it_is, fired={}, gradients={"weight": gradient, "bias": 0.1})
+    again = replace(as_it_is, gradients={"weight": repeated, "bias": 0.1})
+    assert status(as_it_is, turned, again, rule=rule) == expected
+
+
+def test_pairs_are_not_to_blame_where_not_even_one_batch_is_learnt() -> None:
+    rule = "stall/inputs-and-targets-misaligned"
+    flat, flat_too, one_batch = outcome(2.48, 2.48, 1, rule=rule), outcome(2.48, 2.48, 1, seed=1, rule=rule), outcome(2.48, 2.46, 0, rule=rule)
+    assert status(flat, one_batch, flat_too, rule=rule) == "refuted"

@@ -1,7 +1,7 @@
 """Knob `bad-labels-dropped`: labels that the loss cannot use are left out.
 
 Changes        class labels outside of the model's outputs become `ignore_index`; targets of a binary loss are brought between 0 and 1 by their
-               largest value
+               least and their largest value
 Mechanism      labels that do not exist
 Not applicable when every label is usable
 """
@@ -20,11 +20,11 @@ def turn(watch: Any) -> None:
 
     def prepare(name: str, input: Any, target: Any) -> Tuple[Any, Any]:
         if name.startswith("binary"):
-            most = float(target.max()) if target.numel() else 0.0
-            if most <= 1:
+            least, most = (float(target.min()), float(target.max())) if target.numel() else (0.0, 1.0)
+            if least >= 0 and most <= 1:
                 return input, target
-            acted(most=most)
-            return input, target / most
+            acted(least=least, most=most)
+            return input, (target - min(least, 0.0)) / (max(most, 1.0) - min(least, 0.0))
         if target.is_floating_point():
             return input, target
         bad = ((target < 0) & (target != IGNORED)) | (target >= input.shape[min(1, input.dim() - 1)])

@@ -70,7 +70,8 @@ def _guards(torch: Any) -> Dict[str, Guard]:
         for index in range(min(2, len(args))):
             if tensor(args[index]):
                 value = args[index]
-                args[index] = torch.where(value.abs() < TINY, torch.full_like(value, TINY), value).abs()
+                unbearable = value.abs() < 100 * torch.finfo(value.dtype).tiny  # all else keeps its numbers, to the last digit
+                args[index] = torch.where(unbearable, torch.full_like(value, TINY), value).abs()
         return args, kwargs
 
     def divisor(args: List[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:

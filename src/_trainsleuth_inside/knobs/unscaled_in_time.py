@@ -1,6 +1,6 @@
 """Knob `unscaled-in-time`: gradients of a scaled loss are unscaled before anyone clips them or steps with them.
 
-Changes        right before `clip_grad_norm_`, `clip_grad_value_` and a step that does not go through the scaler, `scaler.unscale_(optimizer)`
+Changes        right before `clip_grad_norm_` and the like, and a step that does not go through the scaler, `scaler.unscale_(optimizer)`
                is called for gradients that are still scaled; where such a step would use an Inf it is left out
 Mechanism      scaled gradients that are clipped or used
 Not applicable when no loss is scaled, or all gradients are unscaled in time
@@ -39,10 +39,12 @@ def turn(watch: Any) -> None:
 
     base.unscale_ = unscale_once
 
+    def waits(scaler: Any, optimizer: Any) -> bool:
+        return bool(scaler._per_optimizer_states[id(optimizer)]["stage"].name == "READY")
+
     def unscale(optimizer: Any) -> None:
         for scaler in scalers:
-            state = scaler._per_optimizer_states[id(optimizer)]["stage"]
-            if state.name == "READY" and any(p.grad is not None for group in optimizer.param_groups for p in group["params"]):
+            if waits(scaler, optimizer) and any(p.grad is not None for group in optimizer.param_groups for p in group["params"]):
                 acted()
                 program_unscales(scaler, optimizer)
                 by_us.add(id(optimizer))
@@ -62,11 +64,27 @@ def turn(watch: Any) -> None:
 
         return clip
 
+    def with_norm(original: Any) -> Any:
+        """The norm was taken of gradients that were still scaled, if they are unscaled only now."""
+
+        @functools.wraps(original)
+        def clip(parameters: Any, max_norm: float, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
+            parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+            for optimizer in owners(parameters):
+                scale = next((scaler.get_scale() for scaler in scalers if waits(scaler, optimizer)), 1.0)
+                unscale(optimizer)
+                total_norm = total_norm / scale
+            return original(parameters, max_norm, total_norm, *args, **kwargs)
+
+        return clip
+
     clipping = torch.nn.utils.clip_grad
     for name in ("clip_grad_norm_", "clip_grad_value_"):
         wrapped = before(getattr(clipping, name))
         setattr(clipping, name, wrapped)
         setattr(torch.nn.utils, name, wrapped)
+    if hasattr(torch.nn.utils, "clip_grads_with_norm_"):
+        torch.nn.utils.clip_grads_with_norm_ = with_norm(torch.nn.utils.clip_grads_with_norm_)
 
     def not_by_the_scaler(optimizer: Any) -> None:
         """What the scaler's own step and update would have done: unscale, leave a step with an Inf out, and be ready for the next."""

@@ -159,14 +159,19 @@ def install(watch: Watch, probe: Probe) -> None:
         watch.facts.write("norms_as_built", model=record.name, paths=as_built)
 
     def train(self: Any, mode: bool = True) -> Any:
-        if history.nested or aside() or not probe.on:
+        if aside() or not probe.on:
             return set_mode(self, mode)
-        history.nested = True
+        if history.within is not None:
+            result = set_mode(self, mode)
+            if bool(mode) != history.within:
+                set_against(self, mode)
+            return result
+        history.within = bool(mode)
         changes = self.training != mode
         try:
             result = set_mode(self, mode)
         finally:
-            history.nested = False
+            history.within = None
         mode_was_set(self, mode, changes)
         return result
 
@@ -178,6 +183,11 @@ def install(watch: Watch, probe: Probe) -> None:
         history.note(module, bool(mode), places.of_frame(sys._getframe(2)))
         if changes:
             watch.phase_begins((type(module), bool(mode)))
+
+    @probe.guard
+    def set_against(module: Any, mode: bool) -> None:
+        """A train() of the program's own, which the call for the whole model comes through, sets the opposite on a part."""
+        history.note(module, bool(mode), places.of_frame(sys._getframe(2)))
 
     for name in ("to", "half", "bfloat16", "type"):
         setattr(base, name, _noting_halves(getattr(base, name), watch, probe))
@@ -347,7 +357,7 @@ class ModeHistory:
     """Which line last put which module into train or eval mode."""
 
     def __init__(self) -> None:
-        self.nested = False
+        self.within: Optional[bool] = None  # the mode that a call, which is still going on, sets
         self._calls: Dict[int, Tuple[bool, Optional[places.Place], int]] = {}
         self._count = 0
 

@@ -18,7 +18,7 @@ from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.watch import Watch
 from _trainsleuth_inside.windows import Backward, OptimizerRecord
 
-LIMITS = {"clip_grad_norm_": "max_norm", "clip_grad_value_": "clip_value"}
+LIMITS = {"clip_grad_norm_": "max_norm", "clip_grad_value_": "clip_value", "clip_grads_with_norm_": "max_norm"}
 SECOND_MOMENTS = ("exp_avg_sq", "square_avg", "sum")
 READY = 0  # the stage in which a scaler has not unscaled an optimizer's gradients
 NEAR = 16  # nodes between the loss and the multiplication with the scale
@@ -29,7 +29,9 @@ def install(watch: Watch, probe: Probe) -> None:
     watch.precision = Precision(watch, probe)
     utils = watch.torch.nn.utils
     for name in LIMITS:
-        original = getattr(utils.clip_grad, name)
+        original = getattr(utils, name, None)  # the last one came with torch 2.6
+        if original is None:
+            continue
         ours = _clip_watched(watch, name, original)
         for owner in (utils, utils.clip_grad):
             if getattr(owner, name, None) is original:
@@ -135,7 +137,11 @@ class Precision:
             fact = {"opt": record.name, "window": record.windows + 1, "fn": name, "limit": float(limit),
                     "at": places.of_frame(sys._getframe(2))}  # fmt: skip
             with watch.plainly(), self._torch.no_grad():
-                seen = result.float() if name == "clip_grad_norm_" else (grad.detach().abs() >= limit).float().mean()
+                if name == "clip_grad_value_":
+                    seen = (grad.detach().abs() >= limit).float().mean()
+                else:
+                    norm = result if name == "clip_grad_norm_" else args[2] if len(args) > 2 else kwargs["total_norm"]
+                    seen = self._torch.as_tensor(norm).float()
             read_all(watch, [scaler._scale, seen], lambda values, fact=fact: watch.facts.write(
                 "clip", **fact, scale=values[0], seen=values[1]))  # fmt: skip
 

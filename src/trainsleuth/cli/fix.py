@@ -67,9 +67,8 @@ def command(
         ok = checked is not None and checked.ok
         add_patch(report, found.id, patch, opened.cwd, checked)
         write_json(opened.folder / "report.json", report)
-        click.echo(
-            f"{found.id}  {found.rule}: {'advice, not a patch: ' if patch.kind == 'advice' else ''}{patch.summary}", err=True
-        )
+        mark = "advice, not a patch: " if patch.kind == "advice" else "tried and not verified, only to be read: " if checked and not ok else ""
+        click.echo(f"{found.id}  {found.rule}: {mark}{patch.summary}", err=True)
         if patch.kind == "advice":
             _show_lines(patch, opened.cwd)
         elif patch.kind == "env" and json_file != "-":

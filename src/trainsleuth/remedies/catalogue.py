@@ -132,7 +132,7 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "stall/params-not-in-optimizer": Remedy(
         "Build the optimizer from the final model: after heads are replaced, wrappers applied, weights loaded.",
-        (_params_not_in_optimizer,),
+        (_params_not_in_optimizer, at_the_first(params_not_in_optimizer.join_the_trainers_optimizer)),
     ),
     "stall/accumulated-gradients-discarded": Remedy(
         "Clear the gradients right after the step that used them, and nowhere else.", (_gradients_discarded,),
@@ -216,10 +216,11 @@ REMEDIES: dict[str, Remedy] = {
     ),
     # -- data ----------------------------------------------------------------------------------------------------------
     "data/labels-out-of-range": Remedy(
-        "Count the classes again: the head needs one output more than the highest label; masks of 0 to 255 need a division.",
+        "Count the classes again: the head needs one output more than the highest label; masks of 0 to 255 need a division, -1 and 1 become 0 and 1.",
         (
             when(r"counted from 1", at_the_first(loss_arguments.shift_labels)),
             when(r": 0 to 255\b", at_the_first(loss_arguments.divide_masks)),
+            when(r"are -1 or 1", at_the_first(loss_arguments.signs_to_probabilities)),
             when(r"has an output for it", at_the_first(loss_arguments.ignore_nothing)),
         ),
     ),
@@ -244,7 +245,7 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "data/not-shuffled": Remedy(
         "Shuffle before batches are cut: shuffle=True, or a permutation that is applied to inputs and labels alike.",
-        (at_the_first(loaders.shuffled),),
+        (at_the_first(loaders.shuffled), at_the_first(loaders.without_its_sampler)),
     ),
     # -- schedule ------------------------------------------------------------------------------------------------------
     "schedule/decays-to-zero-early": Remedy(
@@ -255,7 +256,7 @@ REMEDIES: dict[str, Remedy] = {
         "Count warm-up in the unit in which the scheduler is stepped: updates, not epochs, samples or micro-batches.",
         (
             at_the_first(schedule.count_batches_not_samples), at_the_first(schedule.step_once_a_batch), in_the_files(schedule.in_lightning("step")),
-            at_the_first(schedule.shorter_warmup), in_the_files(schedule.shorter_configured_warmup),
+            schedule.warmup_that_fits,
         ),
     ),
     "schedule/step-order": Remedy(
@@ -402,13 +403,14 @@ REMEDIES: dict[str, Remedy] = {
     "autograd/custom-backward-wrong": Remedy("Compare backward with torch.autograd.gradcheck in double precision; the formula is wrong."),
     "checkpoint/random-inside": Remedy(
         "Draw random numbers from torch inside a checkpointed block, or draw them outside and pass them in.",
-        (at_the_first(in_place.torch_random),),
+        (at_the_first(in_place.torch_random), in_what_they_import(in_place.keep_the_random_state)),
     ),
     "precision/accuracy-loss": Remedy(
         "`trainsleuth prove CASE --precision` finds the modules that do not bear 16 bit: keep those in 32 bit, not everything.", (keep_32.rewrite,),
     ),
     "precision/clip-before-unscale": Remedy(
-        "Call scaler.unscale_(optimizer) before clipping.", (at_the_first(half_precision.unscale_before_clipping),),
+        "Call scaler.unscale_(optimizer) before clipping.",
+        (at_the_first(half_precision.unscale_before_clipping), at_the_first(half_precision.unscale_after_backward)),
     ),
     "precision/no-grad-scaler": Remedy(
         "Use torch.amp.GradScaler with float16, or bfloat16, which needs none.",

@@ -45,6 +45,16 @@ class Desk:
             except NotPossible:
                 continue
 
+    def sources_and_imports(self, finding: Diagnosed) -> Iterator[Source]:
+        """The same, and the user's own modules that they import."""
+        own = list(self.sources(finding))
+        yield from own
+        for path in dict.fromkeys(path for source in own for path in _imported_files(source)):
+            try:
+                yield self.source(str(path))
+            except NotPossible:
+                continue
+
     def lines(self, finding: Diagnosed, code: str = "", note: str = "") -> Iterator[tuple[Source, int]]:
         """The lines of the finding whose code and note match these patterns, in the user's own files."""
         for place in finding.where:
@@ -102,9 +112,7 @@ def in_what_they_import(*ways: Callable[[Source], str]) -> Way:
     """The same for the files of the finding and for the user's own modules that they import."""
 
     def way(desk: Desk, finding: Diagnosed) -> str:
-        own = [source.path for source in desk.sources(finding)]
-        imported = [path for source in desk.sources(finding) for path in _imported_files(source)]
-        return _first_that_fits(desk, list(dict.fromkeys([*own, *imported])), ways)
+        return _first_that_fits(desk, list(dict.fromkeys(source.path for source in desk.sources_and_imports(finding))), ways)
 
     return way
 

@@ -75,10 +75,17 @@ def set_argument(source: Source, call: cst.Call, keyword: str, value: str) -> No
 
 
 def drop_argument(source: Source, call: cst.Call, given: cst.Arg) -> None:
-    left = [known for known in call.args if known is not given]
-    if left:
-        left[-1] = left[-1].with_changes(comma=call.args[-1].comma)
-    source.edit(call, lambda updated: updated.with_changes(args=left))
+    """Take an argument of a call away; what was decided for the others stays."""
+    at = next(index for index, known in enumerate(call.args) if known is given)
+
+    def drop(updated: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(updated, cst.Call)
+        left = [*updated.args[:at], *updated.args[at + 1 :]]
+        if left:
+            left[-1] = left[-1].with_changes(comma=updated.args[-1].comma)
+        return updated.with_changes(args=left)
+
+    source.edit(call, drop)
 
 
 def is_true(call: cst.Call, position: int | None, *keywords: str) -> bool:

@@ -107,6 +107,21 @@ def unscale_before_clipping(source: Source, line: int) -> str:
     return f"gradients are unscaled before they are clipped in line {source.first_line(statement)}"
 
 
+def unscale_after_backward(source: Source, line: int) -> str:
+    """Where the clipping is elsewhere: between the backward and the scaler's step of one block, in which each is made once."""
+    step = source.statement_at(line)
+    steps = [call for call in everything(step) if isinstance(call, cst.Call) and call in _scaler_steps(source, step)]
+    if len(steps) != 1 or called(source, "unscale_"):
+        raise NotPossible(f"{source.path.name}:{line} is no step of a scaler, or gradients are unscaled already")
+    block = source.block_of(step)
+    before = [other for other in block[: block.index(step)] if any(called_name(call) == "backward" for call in source.all(cst.Call, other))]
+    if len(before) != 1 or not isinstance(before[0], cst.SimpleStatementLine):
+        raise NotPossible("backward and the scaler's step do not stand in one block")
+    scaler = source.code(steps[0].func).rpartition(".")[0]
+    source.after(before[0], f"{scaler}.unscale_({source.code(steps[0].args[0].value)})")
+    return f"gradients are unscaled behind the backward in line {source.first_line(before[0])}, before anybody clips them"
+
+
 def _scaler_steps(source: Source, below: cst.CSTNode) -> list[cst.Call]:
     return [
         call for call in called(source, "step", below=below)

@@ -316,6 +316,8 @@ def static_function(source: Source) -> str:
 def changed_after_the_step(source: Source, line: int) -> str:
     """Weights that are changed between forward and backward are changed behind the step instead."""
     statement = source.statement_at(line)
+    if called(source, "backward", below=statement):
+        raise NotPossible(f"{source.path.name}:{line} is the backward itself")
     moved = statement
     for above in source.above(statement):
         if isinstance(above, (cst.FunctionDef, cst.Module)):
@@ -341,6 +343,18 @@ def on_a_clone(source: Source, line: int) -> str:
             put_on(source, node, "copy()" if called_name(node) == "numpy" else "clone()")
             return f"line {line} works on a copy"
     raise NotPossible(f"{source.path.name}:{line} shares no memory in a form that can be copied")
+
+
+def keep_the_random_state(source: Source) -> str:
+    """Checkpointing puts torch's random state back for its second run, unless it is told not to."""
+    told = [given for given in source.all(cst.Arg) if given.keyword is not None and given.keyword.value == "preserve_rng_state"]
+    told = [given for given in told if source.code(given.value) != "True"]
+    if not told:
+        raise NotPossible(f"{source.path.name} tells no checkpoint to leave the random state as it is")
+    for given in told:
+        rewrite_as(source, given.value, "True")
+    lines = ", ".join(str(source.first_line(given)) for given in told)
+    return f"the random state is put back for the second run of a checkpointed block (line {lines})"
 
 
 def torch_random(source: Source, line: int) -> str:

@@ -40,6 +40,24 @@ def shuffled(source: Source, line: int) -> str:
     return f"the loader in line {source.first_line(call)} shuffles"
 
 
+def without_its_sampler(source: Source, line: int) -> str:
+    """A sampler that gives the data in order is left out, and the loader shuffles; the size of its batches is taken from the sampler."""
+    call = _loader(source, line)
+    one, whole = argument(call, None, "sampler"), argument(call, None, "batch_sampler")
+    if one is not None:
+        drop_argument(source, call, one)
+    elif whole is not None and isinstance(whole.value, cst.Call):
+        sizes = [given.value for given in whole.value.args if "batch" in (given.keyword.value if given.keyword else source.code(given.value)).lower()]
+        if len(sizes) != 1:
+            raise NotPossible("the size of the sampler's batches was not found")
+        drop_argument(source, call, whole)
+        set_argument(source, call, "batch_size", source.code(sizes[0]))
+    else:
+        raise NotPossible("the loader has no sampler that it is given on the spot")
+    set_argument(source, call, "shuffle", "True")
+    return f"the loader in line {source.first_line(call)} shuffles, in the place of its sampler, which gives the data in order"
+
+
 def divided_among_ranks(source: Source, line: int) -> str:
     """A DistributedSampler in place of `shuffle=True`, told the epoch where the loop over epochs is in sight."""
     call = _loader(source, line)

@@ -106,6 +106,13 @@ def divide_masks(source: Source, line: int) -> str:
     return f"line {line} gets targets between 0 and 1: {source.code(second.value)} / 255"
 
 
+def signs_to_probabilities(source: Source, line: int) -> str:
+    """Targets of -1 and 1 become 0 and 1."""
+    _, _, second = loss_call(source, line)
+    rewrite_as(source, second.value, "({x} + 1) / 2", x=grouped(second.value))
+    return f"line {line} gets targets of 0 and 1: ({source.code(second.value)} + 1) / 2"
+
+
 def ignore_nothing(source: Source, line: int) -> str:
     """`ignore_index` that names a real class is left at its default."""
     here = [call for call in calls_at(source, line) if argument(call, None, "ignore_index") is not None]

@@ -33,6 +33,24 @@ def rewrite(source: Source, line: int, others: Sequence[int]) -> str:
     raise NotPossible("no statement near the optimizer explains where the other parameters come from")
 
 
+def join_the_trainers_optimizer(source: Source, line: int) -> str:
+    """A layer that a callback makes once the trainer has its optimizer is given to that optimizer."""
+    statement = source.statement_at(line)
+    made = next((node for node in everything(statement) if isinstance(node, cst.Assign) and isinstance(node.value, cst.Call)), None)
+    function = source.enclosing(statement, cst.FunctionDef)
+    if made is None or function is None or not isinstance(function.body, cst.IndentedBlock):
+        raise NotPossible(f"{source.path.name}:{line} makes no layer inside a function")
+    known = [parameter.name.value for parameter in function.params.params]
+    if "trainer" not in known or not isinstance(made.targets[0].target, (cst.Name, cst.Attribute)):
+        raise NotPossible(f"{source.path.name}:{line} knows no trainer whose optimizer the layer could join")
+    last = function.body.body[-1]
+    if not isinstance(last, cst.SimpleStatementLine) or isinstance(last.body[-1], cst.Return):
+        raise NotPossible(f"the function around {source.path.name}:{line} ends in the middle of something")
+    name = source.code(made.targets[0].target)
+    source.after(last, f'trainer.optimizers[0].add_param_group({{"params": list({name}.parameters())}})')
+    return f"{name} of line {line} joins the optimizer that the trainer has by then"
+
+
 def _built(source: Source, line: int) -> Built:
     statement = source.statement_at(line)
     for node in everything(statement):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import libcst as cst
@@ -19,10 +20,12 @@ from trainsleuth.remedies.expressions import (
     rewrite_as,
     text_of,
 )
+from trainsleuth.remedies.frameworks import HUGGING_FACE
 from trainsleuth.remedies.gradients_discarded import behind_the_scaler, looks_like_a_step
 from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything
-from trainsleuth.remedies.values import written_out
+from trainsleuth.remedies.values import named_numbers, written_out
 
+LENGTH_OF_RUN = re.compile(r"after about ([\d,]+) steps; the run had ([\d,]+)")
 LENGTHS = {
     "CosineAnnealingLR": (1, "T_max"), "PolynomialLR": (1, "total_iters"), "LinearLR": (3, "total_iters"),
     "ConstantLR": (2, "total_iters"), "StepLR": (1, "step_size"), "OneCycleLR": (2, "total_steps"),
@@ -192,31 +195,39 @@ def no_growth(source: Source) -> str:
     raise NotPossible("no schedule of this file makes the learning rate grow")
 
 
-def shorter_warmup(source: Source, line: int) -> str:
-    """A warm-up whose length is written out becomes a tenth of what it is."""
-    for call in calls_at(source, line):
-        given = argument(call, None, "num_warmup_steps", "warmup_steps", "warmup_iters", "total_iters", "warmup")
-        if given is not None:
-            return _tenth(source, given.value)
-    raise NotPossible(f"{source.path.name}:{line} names no length of a warm-up")
+def warmup_that_fits(desk: Desk, finding: Diagnosed) -> str:
+    """The length of the warm-up, wherever it is written out, becomes what makes it a tenth of the run."""
+    told = next((found for text in finding.evidence if (found := LENGTH_OF_RUN.search(text))), None)
+    if told is None:
+        raise NotPossible("the length of the run is not known")
+    needed, made = (int(number.replace(",", "")) for number in told.groups())
+    for source, node in _warmup_lengths(desk, finding):
+        try:
+            value = written_out(source, node)
+        except NotPossible:
+            continue
+        before = number_of(value) or 0
+        after = max(1, int(0.1 * before * made / needed))
+        if before > after:
+            source.replace(value, cst.parse_expression(str(after)))
+            return f"the warm-up lasts {after} instead of {before:g} (line {source.first_line(value)}): a tenth of this run"
+    raise NotPossible("the length of the warm-up is not written out in these files or in what they import")
 
 
-def shorter_configured_warmup(source: Source) -> str:
-    """The same where the trainer is only configured."""
-    for call in called(source, "TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig"):
-        given = argument(call, None, "warmup_steps")
-        if given is not None:
-            return _tenth(source, given.value)
-    raise NotPossible(f"{source.path.name} configures no warm-up")
-
-
-def _tenth(source: Source, node: cst.BaseExpression) -> str:
-    value = written_out(source, node)
-    before = number_of(value)
-    if before is None or before < 10:
-        raise NotPossible("the length of the warm-up is not a number of steps")
-    source.replace(value, cst.parse_expression(str(int(before / 10))))
-    return f"the warm-up lasts {int(before / 10)} steps instead of {int(before)} (line {source.first_line(value)})"
+def _warmup_lengths(desk: Desk, finding: Diagnosed) -> Iterator[tuple[Source, cst.BaseExpression]]:
+    """What the schedule, or the trainer that is configured, is given for its warm-up; then what bears such a name."""
+    for source, line in list(desk.lines(finding)):
+        for call in calls_at(source, line):
+            given = argument(call, None, "num_warmup_steps", "warmup_steps", "warmup_iters", "total_iters", "warmup")
+            if given is not None:
+                yield source, given.value
+    for source in list(desk.sources(finding)):
+        for call in called(source, *HUGGING_FACE):
+            given = argument(call, None, "warmup_steps")
+            if given is not None:
+                yield source, given.value
+    for source in desk.sources_and_imports(finding):
+        yield from ((source, value) for value in named_numbers(source, r"(?i)warm"))
 
 
 def restore_the_scheduler(desk: Desk, finding: Diagnosed) -> str:

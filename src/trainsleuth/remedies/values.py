@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -57,6 +58,29 @@ def given(source: Source, node: cst.BaseExpression) -> Iterator[cst.BaseExpressi
         key = text_of(index.value) if isinstance(index, cst.Index) else None
         if key is not None:
             yield from _entries(source, key)
+
+
+def named_numbers(source: Source, pattern: str) -> Iterator[cst.BaseExpression]:
+    """Numbers that are written out under a name like this: fields, variables, defaults, options of a command line, entries."""
+    for node in source.all(cst.Assign):
+        if re.search(pattern, source.code(node.targets[0].target)):
+            yield node.value
+    for field in source.all(cst.AnnAssign):
+        if field.value is not None and re.search(pattern, source.code(field.target)):
+            yield field.value
+    for parameter in source.all(cst.Param):
+        if parameter.default is not None and re.search(pattern, parameter.name.value):
+            yield parameter.default
+    for entry in source.all(cst.DictElement):
+        if re.search(pattern, text_of(entry.key) or ""):
+            yield entry.value
+    for call in called(source, "add_argument"):
+        option, default = argument(call, 0), argument(call, None, "default")
+        if option is not None and default is not None and re.search(pattern, text_of(option.value) or ""):
+            yield default.value
+    for given in source.all(cst.Arg):
+        if given.keyword is not None and re.search(pattern, given.keyword.value):
+            yield given.value
 
 
 def assigned(source: Source, name: str) -> Iterator[cst.BaseExpression]:

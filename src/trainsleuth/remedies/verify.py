@@ -20,7 +20,7 @@ from trainsleuth.rules.arbiter import Diagnosis, diagnose
 from trainsleuth.rules.kinds import EXAMINED, STANDSTILLS
 from trainsleuth.trials import precision, sandbox
 from trainsleuth.trials.bench import Bench, Done
-from trainsleuth.trials.measure import ERRORS
+from trainsleuth.trials.measure import ERRORS, has, removed
 from trainsleuth.trials.settle import Event
 from trainsleuth.trials.trial import Known, Outcome, Trial
 from trainsleuth.trials.verdict import compared, gains
@@ -31,7 +31,7 @@ ACCURACY_LOSS = "precision/accuracy-loss"
 BROKEN = ("crash", "nan", "hang", "not applicable")
 HARM_ELSEWHERE = (
     "mode/", "ranks/", "data/labels", "data/not-shuffled", "schedule/step-order", "schedule/reset-on-resume", "stall/metric",
-    "logging/", "precision/", "autograd/silently", "autograd/custom-backward", "nan/bad-sample",
+    "logging/", "precision/", "autograd/silently", "autograd/custom-backward", "checkpoint/random", "nan/bad-sample",
 )  # fmt: skip
 
 
@@ -155,14 +155,15 @@ def _shown(facts: Path, outcome: Outcome | None) -> Shown:
 def judge(rule: str, before: Shown, after: Shown) -> tuple[bool, str]:
     """Whether the second run shows the cure of what the first one has."""
     assert after.outcome is not None
-    shown = rule in before.rules or (rule.startswith(EXAMINED) and before.outcome is not None and before.outcome.kind in BROKEN)
+    measured = before.outcome is not None and rule not in before.rules and has(rule, before.outcome) is True  # it is seen by its number only
+    shown = rule in before.rules or measured or (rule.startswith(EXAMINED) and before.outcome is not None and before.outcome.kind in BROKEN)
     if not shown and not before.stood:
         return False, "the program as it is did not show the finding again, so nothing can be compared"
     if before.stood:
         return _went_on(rule, before, after)
     if after.outcome.kind in BROKEN:
         return False, f"the patched program: {after.outcome.why or after.outcome.kind}"
-    if rule in after.rules:
+    if rule in after.rules or (measured and before.outcome is not None and not removed(rule, before.outcome, after.outcome)):
         return False, "the patched program shows the same finding"
     new = sorted(after.loud - before.loud - set(STANDSTILLS))
     if new:

@@ -169,7 +169,7 @@ _ALL = (
     Knob("inplace-off", "not in place", "activations and dropout do not overwrite their input", "modules that work in place",
          (), HANGS),
     Knob("compile-off", "not compiled", "nothing is compiled", "whether compiled code runs", (), ("crash/exception",)),
-    Knob("checkpointing-off", "no checkpoints", "activations are kept, not computed again", "forwards that run twice"),
+    Knob("checkpointing-off", "no checkpoints", "activations are kept, not computed again", "forwards that run twice", ("checkpoint/random-inside",)),
     Knob("channels-last-off", "plain layout", "no tensor is put into channels_last", "tensors whose channels come last"),
     Knob("deterministic", "deterministic", "operations give the same numbers each time", "results that depend on chance"),
     # -- threads and processes -----------------------------------------------------------------------------------------

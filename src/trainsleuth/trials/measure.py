@@ -35,6 +35,7 @@ MENDED = {  # rules that read what the program asks for, and the knob that mends
 }
 AGAIN = 3  # losses that are not finite, the latest in the last quarter
 MOST_POINTS = 400
+MOST_GRADIENTS = 200
 
 
 def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
@@ -70,6 +71,7 @@ def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
         scores=scores(chart, folder / "output.txt"),
         scaler=scaler_words(chart),
         weights=sum(parameter.count for parameter in chart.called_parameters()),
+        gradients={p.name: p.first_gradients[0] for p in chart.called_parameters()[:MOST_GRADIENTS] if p.first_gradients},
         not_finite=main.not_finite if (main := _main_loss(trial, chart)) is not None else 0,
     )
 

@@ -142,7 +142,7 @@ class Experiment:
         role: Role = "knob" if turned else "control" if seed is None else "placebo"
         label, settings, files = (self.label, self.settings, self.files) if turned else (role, (), {})
         if seed is not None:
-            repeats = self.finding.rule in BESIDE_A_REPEAT
+            repeats = self.finding.rule in BESIDE_A_REPEAT and self.symptom == "loss"
             settings = (*settings, Setting("nothing") if repeats else Setting("seed", {"offset": seed}))
             label = f"{label} {SEEDS.index(seed) + 2}" if turned else "repeated" if repeats else "other seed"
         return self.bench.trial(role, label, settings, files=files, watched=self._files, standing=self.symptom == "hang", loss_at=self._loss_at)

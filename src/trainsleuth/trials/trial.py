@@ -98,6 +98,7 @@ class Outcome:
     scores: Mapping[str, float] = field(default_factory=dict)  # the last value of each metric that was logged or printed
     scaler: str = ""  # what a gradient scaler did, in words
     weights: int = 0  # numbers that the model holds
+    gradients: Mapping[str, float] = field(default_factory=dict)  # by parameter, the size of the first that was looked at
     not_finite: int = 0  # losses that were NaN or infinite, also where the training got over them
 
 

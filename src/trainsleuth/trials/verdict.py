@@ -25,8 +25,11 @@ PROVED_BY_SCORES = ("mode/train-during-validation",)  # the harm is in what vali
 PROVED_BY_THE_SAME_LINE = ("hang/dataloader-worker",)  # where the workers go and the standstill stays, it is the line that the finding names
 NEVER_BELOW_ZERO = ("data/labels-out-of-range",)  # a cross entropy is, once its labels are none: lower is not better then
 PROVED_BY_A_REAL_TASK = ("data/labels-constant",)  # one answer is learnt at once; with labels that vary there is something to learn
+PROVED_BY_ONE_BATCH = ("stall/inputs-and-targets-misaligned",)  # a model that learns a fixed batch by heart would learn right pairs
 SEEN_IN_SCORES = ("data/not-shuffled",)  # a loss over sorted batches is another quantity than one over mixed ones
-BESIDE_A_REPEAT = (*PROVED_BY_ANY_CHANGE, *PROVED_BY_SCORES)  # their placebo is the same run once more
+PROVED_BY_FIRST_GRADIENTS = ("checkpoint/random-inside",)  # later numbers differ for another reason too: a second run draws random numbers of its own
+BESIDE_A_REPEAT = (*PROVED_BY_ANY_CHANGE, *PROVED_BY_SCORES, *PROVED_BY_FIRST_GRADIENTS)  # their placebo is the same run once more
+ROUNDING = 1e-3  # of a gradient's size: less may come from another order of the same sums
 NO_CHANGE = 0.03  # of the noise from step to step
 LEAST_GAIN = 0.05  # of the control's loss at its end
 LEAST_IN_PAIRS = 0.01  # the same, for a cause whose mechanism was seen to go, where every seed shows it
@@ -185,6 +188,8 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return "inconclusive", "another seed alone already removes the mechanism", False
     if rule in PROVED_BY_ANY_CHANGE and gone:
         return _changes_the_numbers(runs)
+    if rule in PROVED_BY_FIRST_GRADIENTS and gone and symptom == "loss":
+        return _changes_the_first_gradients(runs)
     if rule in PROVED_BY_SCORES and gone:
         return _changes_the_scores(runs)
     flipped, sure, words = _flips(runs, symptom, LEAST_IN_PAIRS if gone else LEAST_GAIN)
@@ -208,6 +213,8 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return "confirmed", f"without the mechanism there is something to learn, and the loss falls from {end.first:.4g} to {end.last:.4g}", False
     if symptom != "loss":
         return "refuted", f"the mechanism is real and was removed, yet the program {BROKEN[symptom][0]} as before: this is not why", False
+    if rule in PROVED_BY_ONE_BATCH and runs.turned.kind == "stalled":
+        return "refuted", "not even one batch, whose pairs stay the same, is learnt by heart: this is not why", False
     if runs.control.kind == "stalled" and runs.turned.kind == "stalled" and not _begins_to_fall(runs):
         return "refuted", "the mechanism is real and was removed, yet the loss stays where it is: this is not why", False
     why = _no_gain(rule, runs.control, runs.turned, runs.placebos)
@@ -260,6 +267,25 @@ def _changes_the_numbers(runs: Runs) -> Judged:
     return "confirmed", (
         f"without the mechanism {len(apart)} of {shared} losses are others{end}, from backward {apart[0][0]} on; a run that is only "
         "repeated gives the same numbers to the last digit"
+    ), False  # fmt: skip
+
+
+def _changes_the_first_gradients(runs: Runs) -> Judged:
+    """For gradients that backward computes from other numbers than forward had: the first loss is the same, the first gradients are not."""
+    own, without = runs.control.gradients, runs.turned.gradients
+    shared = [name for name in own if name in without]
+    same_loss = runs.control.curve[:1] == runs.turned.curve[:1] and bool(runs.control.curve)
+    if not shared or not same_loss:
+        return "inconclusive", "the first losses differ with the knob and without, so their gradients cannot be compared", False
+    if not runs.placebos or any(placebo.gradients != own for placebo in runs.placebos):
+        return "inconclusive", "the program does not repeat its own gradients, so a change of them shows nothing", False
+    apart = [name for name in shared if abs(own[name] - without[name]) > ROUNDING * max(abs(own[name]), abs(without[name]))]
+    if not apart:
+        return "refuted", f"the gradients of all {len(shared)} parameters are the same, with the mechanism and without: it does no harm here", False
+    worst = max(apart, key=lambda name: abs(own[name] - without[name]) / max(abs(own[name]), abs(without[name])))
+    return "confirmed", (
+        f"the first loss is the same to the last digit, and without the mechanism {len(apart)} of {len(shared)} parameters get another gradient "
+        f"from it ({worst}: {without[worst]:.4g} instead of {own[worst]:.4g}); a run that is only repeated gives the same as before"
     ), False  # fmt: skip
 
 

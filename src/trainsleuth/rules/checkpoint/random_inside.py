@@ -22,7 +22,9 @@ from trainsleuth.rules.autograd_errors import error_of
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 
 
-@cause_rule("checkpoint/random-inside", explains=("crash/exception",), masks=("autograd/modified-in-place", "crash/known"))
+@cause_rule(
+    "checkpoint/random-inside", explains=("crash/exception",), settled_by=("checkpointing-off",), masks=("autograd/modified-in-place", "crash/known"),
+)  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     if not chart.checkpoint_random:
         return None
@@ -41,7 +43,11 @@ def rule(chart: ProcessChart) -> Verdict:
             if raised
             else "nothing is raised where shapes agree: the gradients are wrong",
         ],
-        advice=["draw with torch inside the function (torch.rand(()) < p), or draw outside and pass the number in"],
+        advice=[
+            "let the checkpoint put torch's random state back, as it does unless preserve_rng_state=False"
+            if fact["drawn"] == ["torch"]
+            else "draw with torch inside the function (torch.rand(()) < p), or draw outside and pass the number in"
+        ],
         step=int(fact.get("windows") or 0) + 1,
         look_for="random",
     )

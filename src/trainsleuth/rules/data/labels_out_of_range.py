@@ -14,7 +14,7 @@ When it is wrong
 """
 
 from trainsleuth.case.chart import ProcessChart
-from trainsleuth.case.entries import place
+from trainsleuth.case.entries import LossCalls, place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number, percent
 
@@ -50,13 +50,17 @@ def rule(chart: ProcessChart) -> Verdict:
         if calls.function.startswith("binary_cross_entropy"):
             highest, lowest = max(calls.numbers("target_most"), default=1.0), min(calls.numbers("target_least"), default=0.0)
             if highest > 1 + 1e-3 or lowest < -1e-3:
+                signs = _are_signs(calls)
                 return Seen(
                     title=f"targets of {calls.function} run from {number(lowest)} to {number(highest)}; they must lie between 0 and 1",
                     where=[Spot(calls.at, "receives these targets") if calls.at else None],
-                    evidence=[f"range over {len(calls.samples)} looks: {number(lowest)} to {number(highest)}"],
+                    evidence=[
+                        f"range over {len(calls.samples)} looks: {number(lowest)} to {number(highest)}",
+                        *(["they are -1 or 1, and nothing in between"] if signs else []),
+                    ],
                     step=1,
                     statement="the targets are not probabilities",
-                    advice=["Divide masks of 0 to 255 by 255, or compare with > 0."],
+                    advice=["Encode no and yes as 0 and 1: (target + 1) / 2." if signs else "Divide masks of 0 to 255 by 255, or compare with > 0."],
                 )
         ignored = calls.numbers("ignored")
         index, classes = calls.last["settings"].get("ignore_index"), calls.last.get("classes")
@@ -84,3 +88,10 @@ def rule(chart: ProcessChart) -> Verdict:
                 advice=["Check how labels are encoded, and ignore_index."],
             )
     return None
+
+
+def _are_signs(calls: LossCalls) -> bool:
+    """Whether all targets are -1 or 1: their mean square is 1, and so is their largest size."""
+    ends = [*calls.numbers("target_least"), *calls.numbers("target_most")]
+    squares = [spread**2 + mean**2 for spread, mean in zip(calls.numbers("target_spread"), calls.numbers("target_mean"))]
+    return bool(ends) and max(map(abs, ends)) == 1 and all(abs(square - 1) < 0.05 for square in squares)

@@ -40,7 +40,7 @@ def rule(chart: ProcessChart) -> Verdict:
             return Missing("three windows in which gradients were clipped")
         last = active[-1]
         at, scale, limit = place(last["at"]), last["scale"], last["limit"]
-        needless = [fact for fact in active if fact["fn"] == "clip_grad_norm_" and fact["seen"] / fact["scale"] <= limit]
+        needless = [fact for fact in active if fact["fn"] != "clip_grad_value_" and fact["seen"] / fact["scale"] <= limit]
         return Seen(
             title=f"gradients are clipped while they are still scaled: the limit of {number(limit)} acts as {number(limit / scale)}",
             where=[Spot(at, "clips scaled gradients") if at else None, optimizer.step_at],
@@ -67,11 +67,11 @@ def _known(fact: Fact) -> bool:
 
 
 def _clipped(fact: Fact) -> bool:
-    return bool(fact["seen"] > fact["limit"] if fact["fn"] == "clip_grad_norm_" else fact["seen"] > 0.01)
+    return bool(fact["seen"] > fact["limit"] if fact["fn"] != "clip_grad_value_" else fact["seen"] > 0.01)
 
 
 def _what_it_found(fact: Fact) -> str:
-    if fact["fn"] == "clip_grad_norm_":
+    if fact["fn"] != "clip_grad_value_":
         true = fact["seen"] / fact["scale"]
         left = fact["limit"] / fact["scale"]
         return f"norm found by the clip: {number(fact['seen'])}; true norm: {number(true)}; left after clipping and unscaling: {number(left)}"
@@ -85,5 +85,5 @@ def _harms(chart: ProcessChart, optimizer: Optimizer, fact: Fact) -> bool:
         return True
     numbers = sum(chart.parameters[n].count for n in optimizer.parameters if n in chart.parameters)
     epsilon = max((float(group["settings"].get("eps") or 0.0) for group in optimizer.groups), default=0.0)
-    typical = fact["limit"] / fact["scale"] / (max(1, numbers) ** 0.5 if fact["fn"] == "clip_grad_norm_" else 1.0)
+    typical = fact["limit"] / fact["scale"] / (max(1, numbers) ** 0.5 if fact["fn"] != "clip_grad_value_" else 1.0)
     return bool(typical < 0.1 * epsilon)

@@ -59,7 +59,8 @@ def rule(chart: ProcessChart) -> Verdict:
         ],
         evidence=[
             f"learning rate {number(rates.first)} → {number(rates.last)}, still rising at the last step",
-            f"at this pace it reaches {number(meant)} after about {int(optimizer.windows * meant / rates.last):,} steps",
+            f"at this pace it reaches {number(meant)} after about {int(optimizer.windows * meant / rates.last):,} steps; "
+            f"the run had {optimizer.windows:,}",
         ],
         severity="critical" if not isinstance(now, str) and now.still else "warning",
         step=optimizer.windows,

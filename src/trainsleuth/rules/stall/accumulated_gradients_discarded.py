@@ -17,6 +17,8 @@ When it is wrong
     leaves a fact that tells it apart, and the rule is silent.
 """
 
+from statistics import median
+
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number, percent
@@ -33,9 +35,8 @@ def rule(chart: ProcessChart) -> Verdict:
         windows = sum(row["watched"] for row in losing)
         if optimizer.windows < 3 or windows < 2 or optimizer.surgery > optimizer.watched / 10:
             continue
-        discarded = sum(row["discarded"] for row in losing)
         per_window = optimizer.micro_batches
-        lost = discarded / windows
+        lost = median(row["discarded"] / row["watched"] for row in [row for row in losing if row["n"] == row["watched"]] or losing)
         if lost < 0.5 or lost < 0.2 * per_window:
             continue
         main = chart.main_loss()

@@ -31,6 +31,7 @@ from trainsleuth.rules.wording import number
 
 MANY = 150
 NEARLY_ALL, HARDLY = 0.98, 0.9
+WAY_TO_GO = 0.1  # of its own size that the parameter which moves most could have moved by now
 VALIDATIONS, BY_HEART = 4, 0.6  # how many at least; the share of the chance level that the training loss must have come below
 DISTANCES = {-1: "one token behind", 0: "at the same place", 1: "one token ahead", 2: "two tokens ahead"}
 
@@ -57,8 +58,8 @@ def rule(chart: ProcessChart) -> Verdict:
     if not held or any(not p.with_gradient or not p.moved for p in held):
         return None
     ratios = [p.update / p.weight for p in held if p.update and p.weight]
-    if not ratios or max(ratios) < 1e-6:
-        return None
+    if not ratios or max(ratios) * chart.windows < WAY_TO_GO:
+        return Missing("updates that could lead anywhere: the weights have hardly moved in all these steps")
     loaders = [loader.at for loader in chart.loaders.values() if loader.at]
     return Seen(
         title="nothing is learnt but the frequencies of the targets: do they belong to these inputs?",
