@@ -420,6 +420,23 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["self.scaler.step"], [], [], ["self.scaler.unscale_(self.optimizer)"],
     ),
     (
+        "stall/unregistered-modules",
+        """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scales = tuple(Scale(s, nn.Conv1d(4, 4, 5)) for s in (1, 2))
+        """,
+        ["self.scales"], ["0.scales[0].conv (Conv1d), 0.scales[1].conv (Conv1d): gradient in every window looked at, moved by 0"],
+        [], ["self.scales_modules = nn.ModuleList(item.conv for item in self.scales)"],
+    ),
+    (
+        "stall/double-softmax", "loss = self.loss(self.model(x), y)\n", ["loss ="], ["the rows lie between 0 and 1 and sum to 1"],
+        ["loss = self.loss(self.model(x), y)"], ["loss = self.loss(self.model(x).clamp(min=1e-8).log(), y)"],
+    ),
+    (
         "stall/params-not-in-optimizer",
         """
         class Adapter(L.Callback):

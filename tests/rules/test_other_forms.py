@@ -644,3 +644,144 @@ def test_pairs_that_were_torn_apart_are_learnt_by_heart_and_noted(run_source: Ru
 def test_of_pairs_that_belong_together_nothing_is_said(run_source: Run) -> None:
     seen = run_source(PAIRS.format(order="arange"))
     assert seen.findings == [], seen.why()
+
+
+def test_a_mean_of_several_softmaxes_is_probabilities_by_its_values(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        members = nn.ModuleList(nn.Linear(8, 5) for _ in range(3))
+        optimizer = torch.optim.SGD(members.parameters(), lr=0.05)
+        for step in range(120):
+            x = torch.randn(32, 8)
+            mixed = torch.stack([member(x).softmax(-1) for member in members]).mean(0)
+            loss = nn.functional.cross_entropy(mixed, x[:, :5].argmax(1))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """)
+    assert seen.rules[0] == "stall/double-softmax", seen.why()
+
+
+def test_layers_in_records_of_a_tuple_are_not_registered(run_source: Run) -> None:
+    seen = run_source("""
+        from dataclasses import dataclass
+
+        import torch
+        from torch import nn
+
+        @dataclass
+        class Scale:
+            factor: int
+            layer: nn.Module
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scales = tuple(Scale(s, nn.Linear(8, 8)) for s in (1, 2))
+                self.head = nn.Linear(8, 5)
+
+            def forward(self, x):
+                return self.head(sum(torch.tanh(s.factor * s.layer(x)) for s in self.scales))
+
+        torch.manual_seed(0)
+        net = Net()
+        optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+        for step in range(60):
+            x = torch.randn(32, 8)
+            loss = nn.functional.cross_entropy(net(x), x[:, :5].argmax(1))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """)
+    assert seen.rules[0] == "stall/unregistered-modules", seen.why()
+
+
+def test_a_train_of_ones_own_that_puts_a_part_into_eval_mode_is_named(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        class Trunk(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU())
+
+            def train(self, mode=True):
+                super().train(mode)
+                for module in self.modules():
+                    if isinstance(module, nn.BatchNorm1d):
+                        module.eval()
+                return self
+
+            def forward(self, x):
+                return self.layers(x)
+
+        torch.manual_seed(0)
+        net = nn.Sequential(Trunk(), nn.Linear(16, 4))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(3):
+            net.train()
+            for step in range(20):
+                x = torch.randn(32, 8)
+                loss = nn.functional.cross_entropy(net(x), x[:, :4].argmax(1))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """)
+    assert seen.rules[0] == "mode/eval-during-training", seen.why()
+    assert line_of(seen, "puts them into eval mode") == "module.eval()", seen.why()
+
+
+def test_a_clip_between_backward_and_step_hides_no_lost_micro_batches(run_source: Run) -> None:
+    """Its `no_grad` wakes the watch in the middle of a window: what lies there then is not taken for surgery."""
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+        for step in range(800):
+            net.zero_grad()
+            x = torch.randn(4, 8)
+            loss = nn.functional.cross_entropy(net(x), x[:, :4].argmax(1)) / 8
+            loss.backward()
+            if step % 8 == 7:
+                nn.utils.clip_grad_norm_(net.parameters(), 5.0)
+                optimizer.step()
+        """)
+    assert seen.rules[0] == "stall/accumulated-gradients-discarded", seen.why()
+    assert seen.findings[0]["title"].startswith("7 of 8 micro-batches"), seen.why()
+
+
+def test_momentum_that_is_loaded_without_its_schedule_is_a_resume_too(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        def build():
+            net = nn.Linear(8, 4)
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+            return net, optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: max(0.01, 1 - n / 60))
+
+        def train(net, optimizer, schedule):
+            for step in range(50):
+                x = torch.randn(32, 8)
+                loss = nn.functional.cross_entropy(net(x), x[:, :4].argmax(1))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                schedule.step()
+
+        torch.manual_seed(0)
+        first = build()
+        train(*first)
+        net, optimizer, schedule = build()
+        net.load_state_dict(first[0].state_dict())
+        optimizer.load_state_dict(first[1].state_dict())
+        train(net, optimizer, schedule)
+        """)
+    assert "schedule/reset-on-resume" in seen.rules, seen.why()

@@ -1,7 +1,7 @@
 """Knob `softmax-dropped`: a loss that wants logits gets logits, not probabilities.
 
 Changes        `cross_entropy` gets the logarithm of what a softmax has made, `binary_cross_entropy_with_logits` the logit of what a sigmoid has
-Mechanism      whether the last operation before the loss is a softmax or a sigmoid
+Mechanism      whether the last operation before the loss is a softmax or a sigmoid, or rows that lie between 0 and 1 and sum to 1
 Not applicable when it is not
 """
 
@@ -19,7 +19,7 @@ def turn(watch: Any) -> None:
     acted = says(watch, "softmax-dropped")
 
     def prepare(name: str, input: Any, target: Any) -> Tuple[Any, Any]:
-        if not _maker(input).startswith(MAKERS[name]):
+        if not _maker(input).startswith(MAKERS[name]) and not (name == "cross_entropy" and _are_probabilities(input)):
             return input, target
         acted(function=name)
         tiny = 1e-6
@@ -28,6 +28,13 @@ def turn(watch: Any) -> None:
         return input.clamp(tiny, 1 - tiny).logit(), target
 
     around_losses(watch, list(MAKERS), prepare)
+
+
+def _are_probabilities(tensor: Any) -> bool:
+    if tensor.dim() < 2 or tensor.shape[1] < 2 or not tensor.numel():
+        return False
+    sums = tensor.detach().float().sum(1)
+    return bool((tensor >= 0).all()) and bool(((sums - 1).abs() < 1e-3).all())
 
 
 def _maker(tensor: Any) -> str:

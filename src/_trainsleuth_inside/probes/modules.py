@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from types import SimpleNamespace
 from typing import Any, Dict, List, Optional, Tuple
 
 from _trainsleuth_inside import places
@@ -342,6 +343,9 @@ def _collect(
     elif level < 2 and isinstance(value, dict):
         for key, item in list(value.items())[:64]:
             _collect(torch, f"{path}[{key!r}]", item, registered, known, rows, level + 1, made_at)
+    elif level < 2 and (hasattr(type(value), "__dataclass_fields__") or isinstance(value, SimpleNamespace)):
+        for name, item in list(getattr(value, "__dict__", {}).items())[:64]:
+            _collect(torch, f"{path}.{name}", item, registered, known, rows, level + 1, made_at)
 
 
 class _Inside:

@@ -116,7 +116,7 @@ def install(watch: Watch, probe: Probe) -> None:
             if count is not None and not isinstance(count, (int, float)):
                 count = float(count) if count.device.type == "cpu" else None
             watch.facts.write(
-                "optimizer_loaded", opt=record.name, at=places.caller(2), state_step=count, windows=record.windows,
+                "optimizer_loaded", opt=record.name, at=places.caller(2), state_step=count, has_state=bool(optimizer.state), windows=record.windows,
                 rates=[group.get("lr") for group in optimizer.param_groups[:8] if isinstance(group.get("lr"), (int, float))],
             )  # fmt: skip
 

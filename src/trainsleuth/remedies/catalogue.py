@@ -159,14 +159,15 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "stall/double-softmax": Remedy(
         "Return logits from the model; apply softmax or sigmoid only where probabilities are shown.",
-        (at_the_first(softmax.drop_activation),),
+        (at_the_first(softmax.drop_activation), when(r"sum to 1", at_the_first(loss_arguments.log_of_probabilities))),
     ),
     "stall/wrong-softmax-axis": Remedy(
         "Let the softmax run over the classes: dim=-1, or dim=1 for images.",
         (_softmax_of_one, at_the_first(softmax.class_axis), in_the_files(softmax.only_softmax)),
     ),
     "stall/unregistered-modules": Remedy(
-        "Keep layers in nn.ModuleList or nn.ModuleDict and trainable tensors in nn.Parameter.", (registration.register,),
+        "Keep layers in nn.ModuleList or nn.ModuleDict and trainable tensors in nn.Parameter.",
+        (registration.register_beside, registration.register),
     ),
     "stall/shape-broadcast": Remedy(
         "Give predictions and targets the same shape before the loss: prediction.squeeze(-1) or target.unsqueeze(-1).",

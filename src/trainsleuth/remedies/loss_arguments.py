@@ -113,6 +113,13 @@ def signs_to_probabilities(source: Source, line: int) -> str:
     return f"line {line} gets targets of 0 and 1: ({source.code(second.value)} + 1) / 2"
 
 
+def log_of_probabilities(source: Source, line: int) -> str:
+    """Cross entropy of the logarithm of probabilities is what cross entropy of their logits is."""
+    _, first, _ = loss_call(source, line)
+    put_on(source, first.value, "clamp(min=1e-8).log()")
+    return f"line {line} gets the logarithm of the probabilities, which a softmax leaves as it is"
+
+
 def ignore_nothing(source: Source, line: int) -> str:
     """`ignore_index` that names a real class is left at its default."""
     here = [call for call in calls_at(source, line) if argument(call, None, "ignore_index") is not None]

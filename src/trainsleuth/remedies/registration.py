@@ -11,6 +11,8 @@ from trainsleuth.remedies.desk import Desk, Diagnosed
 from trainsleuth.remedies.expressions import argument, drop_argument, rewrite_as, torch_nn
 from trainsleuth.remedies.source import NotPossible, Source, called_name, is_method_call
 
+INSIDE = re.compile(r"(\w+)\[\d+\]((?:\.\w+|\[\d+\])+) \(\w+\)")  # `0.scales[0].conv (Conv1d)`, `stages[1][0] (Linear)`
+
 
 def register(desk: Desk, finding: Diagnosed) -> str:
     """Each attribute that the evidence names, where a method of a module assigns it."""
@@ -25,6 +27,19 @@ def register(desk: Desk, finding: Diagnosed) -> str:
     if not said:
         raise NotPossible("no assignment of these attributes has a form that can be wrapped")
     return "; ".join(said)
+
+
+def register_beside(desk: Desk, finding: Diagnosed) -> str:
+    """Layers inside of pairs or records keep their place, and a ModuleList beside it makes them known."""
+    inside = {name: rest for text in finding.evidence for name, rest in INSIDE.findall(text)}
+    for source in desk.sources(finding):
+        for node in source.all(cst.Assign):
+            target = node.targets[0].target
+            name = target.attr.value if len(node.targets) == 1 and _of_self(target) else ""  # type: ignore[attr-defined]
+            if name in inside:
+                source.after(source.statement_of(node), f"self.{name}_modules = {torch_nn(source)}.ModuleList(item{inside[name]} for item in self.{name})")
+                return f"the layers in {name} are registered in a list beside it (line {source.first_line(node)})"
+    raise NotPossible("no attribute holds layers inside of pairs or records")
 
 
 def _attributes(finding: Diagnosed) -> set[str]:

@@ -24,7 +24,8 @@ def show_finding(
     head.append(f"{finding.severity:<10}", style=COLOURS[finding.severity])
     head.append(finding.rule)
     status = next((cause.status for cause in finding.causes), "")
-    label = _status_words(finding, status)
+    proof = _proof_lines(trials or [])
+    label = _status_words(finding, status, bool(proof))
     gap = width - len(head.plain) - len(label)
     head.append(" " * max(2, gap))
     head.append(label, style=STATUS.get(status, ""))
@@ -52,12 +53,12 @@ def show_finding(
         _labelled(console, "evidence" if index == 0 else "", line, width)
     for index, line in enumerate(finding.symptom_texts):
         _labelled(console, "symptom" if index == 0 else "", line, width)
-    for index, line in enumerate(_proof_lines(trials or [])):
+    for index, line in enumerate(proof):
         _labelled(console, "proof" if index == 0 else "", line, width)
     if finding.settle:
         _labelled(console, "settle", finding.settle, width)
     for cause in finding.causes:
-        if cause.status == "suspected" and cause.rule == finding.rule and not finding.settle:
+        if cause.status == "suspected" and cause.rule == finding.rule and not finding.settle and not proof:
             _labelled(console, "settle", _how_to_settle(finding, cause.settled_by, case_name), width)
     for index, remedy in enumerate(finding.remedies):
         text = remedy.summary + ("   (verified)" if remedy.verified else "")
@@ -79,14 +80,15 @@ def _source(console: Console, lines: list[tuple[int, str]], line: int, width: in
     console.print()
 
 
-def _status_words(finding: Finding, status: str) -> str:
+def _status_words(finding: Finding, status: str, tried: bool) -> str:
     trials = len({trial for cause in finding.causes for trial in cause.trials})
     if status == "refuted" and all(cause.rule != finding.rule for cause in finding.causes):
         return f"its cause is not among what {trials} trials have tested"
     if status in ("confirmed", "refuted") and trials:
         return f"{status} by {trials} trials"
     if status == "suspected":
-        return "seen directly, not yet tried" if finding.certain else "suspected"
+        untried = "no trial applies" if tried else "not yet tried"
+        return f"seen directly, {untried}" if finding.certain else "suspected"
     return status
 
 

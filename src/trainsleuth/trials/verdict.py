@@ -215,7 +215,7 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return "refuted", f"the mechanism is real and was removed, yet the program {BROKEN[symptom][0]} as before: this is not why", False
     if rule in PROVED_BY_ONE_BATCH and runs.turned.kind == "stalled":
         return "refuted", "not even one batch, whose pairs stay the same, is learnt by heart: this is not why", False
-    if runs.control.kind == "stalled" and runs.turned.kind == "stalled" and not _begins_to_fall(runs):
+    if runs.control.kind == "stalled" and runs.turned.kind == "stalled" and not _begins_to_fall(runs) and not _rises(runs):
         return "refuted", "the mechanism is real and was removed, yet the loss stays where it is: this is not why", False
     why = _no_gain(rule, runs.control, runs.turned, runs.placebos)
     more = _leans(runs, LEAST_IN_PAIRS) and not runs.exhausted
@@ -441,6 +441,14 @@ def _begins_to_fall(runs: Runs) -> bool:
         return False
     others = [end.last for one in runs.placebos if (end := learning(one.curve)) is not None]
     return min(before.last, *others) - after.last > 2 * difference_error(runs.control, runs.turned)
+
+
+def _rises(runs: Runs) -> bool:
+    """Whether the loss ends clearly higher: what the knob did then is not nothing."""
+    before, after = compared(runs.control, runs.turned)
+    if before is None or after is None:
+        return False
+    return after.last - before.last > max(ERRORS * difference_error(runs.control, runs.turned), _worth(before, after))
 
 
 def _no_gain(rule: str, control: Outcome, other: Outcome, placebos: Sequence[Outcome] = ()) -> str:

@@ -24,7 +24,9 @@ def rule(chart: ProcessChart) -> Verdict:
     for optimizer in chart.optimizers.values():
         for fact in optimizer.loaded:
             schedulers = [s for s in chart.schedulers.values() if s.optimizer == optimizer.id]
-            if not schedulers or any(s.loaded for s in schedulers) or not (fact.get("state_step") or 0) >= 10:
+            steps = fact.get("state_step")
+            resumed = steps >= 10 if steps is not None else bool(fact.get("has_state"))  # SGD keeps momentum, and no count
+            if not schedulers or any(s.loaded for s in schedulers) or not resumed:
                 continue
             saved = max((rate for rate in fact.get("rates", [])), default=0.0)
             after = [p for p in optimizer.rates.points if p.to > fact["windows"]][:8]
@@ -36,7 +38,8 @@ def rule(chart: ProcessChart) -> Verdict:
                 continue
             at = place(fact["at"])
             return Seen(
-                title=f"resumed at step {int(fact['state_step'])} with a schedule that starts anew: learning rate {number(saved)} → {number(used)}",
+                title=f"resumed {'' if steps is None else f'at step {int(steps)} '}with a schedule that starts anew: "
+                f"learning rate {number(saved)} → {number(used)}",
                 where=[
                     Spot(schedulers[-1].at, "its state is not loaded") if schedulers[-1].at else None,
                     Spot(at, "the optimizer's state is") if at else None,

@@ -14,9 +14,10 @@ When it is wrong
 """
 
 from trainsleuth.case.chart import ProcessChart
-from trainsleuth.case.entries import Place, place
+from trainsleuth.case.entries import LossCalls, Place, place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 
+LOOKS = 3  # before rows that only look like probabilities are called that
 SHAPE_ONLY = ("View", "Reshape", "Unsafe", "Squeeze", "Unsqueeze", "Permute", "Transpose", "Select", "Slice", "ToCopy", "Clone")
 
 
@@ -32,7 +33,8 @@ def rule(chart: ProcessChart) -> Verdict:
         if wanted is None or len(calls.samples) < 2:
             continue
         makers = [_real_maker(sample["made_by"]) for sample in calls.samples[-3:]]
-        if not all(maker.startswith(wanted[0]) for maker in makers):
+        in_graph = all(maker.startswith(wanted[0]) for maker in makers)
+        if not in_graph and not _sum_to_one(calls):
             continue
         least, most = calls.numbers("least") or calls.numbers("input_least"), calls.numbers("most") or calls.numbers("input_most")
         made = [Spot(p, f"this {wanted[1]}") for p in _activation_places(chart, wanted[0])]
@@ -40,7 +42,9 @@ def rule(chart: ProcessChart) -> Verdict:
             title=f"{wanted[1]} is applied twice: {calls.function} expects logits and gets probabilities",
             where=[*made[:2], Spot(calls.at, f"applies {wanted[1]} again") if calls.at else None],
             evidence=[
-                f"the operation right before the loss is {makers[-1]}",
+                f"the operation right before the loss is {makers[-1]}"
+                if in_graph
+                else f"in all {len(calls.samples)} looks the rows lie between 0 and 1 and sum to 1: they are probabilities, however they were made",
                 *([f"values between {min(least):.3f} and {max(most):.3f} in every look"] if least and most else []),
             ],
             step=2,
@@ -49,6 +53,13 @@ def rule(chart: ProcessChart) -> Verdict:
             look_for="" if made else wanted[1],
         )
     return None
+
+
+def _sum_to_one(calls: LossCalls) -> bool:
+    """Rows of probabilities, in every look: what a mean of several softmaxes gives, too."""
+    off, least = calls.numbers("row_sum_off"), calls.numbers("least")
+    many = len(calls.samples) >= LOOKS and calls.last.get("classes", 0) >= 2
+    return calls.function == "cross_entropy" and many and len(off) == len(calls.samples) and max(off) < 1e-3 and min(least) >= 0
 
 
 def _real_maker(names: list[str]) -> str:
