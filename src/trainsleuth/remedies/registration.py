@@ -37,7 +37,8 @@ def register_beside(desk: Desk, finding: Diagnosed) -> str:
             target = node.targets[0].target
             name = target.attr.value if len(node.targets) == 1 and _of_self(target) else ""  # type: ignore[attr-defined]
             if name in inside:
-                source.after(source.statement_of(node), f"self.{name}_modules = {torch_nn(source)}.ModuleList(item{inside[name]} for item in self.{name})")
+                listed = f"{torch_nn(source)}.ModuleList(item{inside[name]} for item in self.{name})"
+                source.after(source.statement_of(node), f"self.{name}_modules = {listed}")
                 return f"the layers in {name} are registered in a list beside it (line {source.first_line(node)})"
     raise NotPossible("no attribute holds layers inside of pairs or records")
 
