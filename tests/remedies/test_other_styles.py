@@ -437,6 +437,26 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["loss = self.loss(self.model(x), y)"], ["loss = self.loss(self.model(x).clamp(min=1e-8).log(), y)"],
     ),
     (
+        "autograd/graph-freed",
+        """
+        class Baseline:
+            def __call__(self, score):
+                self.value = score if self.value is None else 0.9 * self.value + 0.1 * score
+                return self.value
+        """,
+        ["self.value = score|uses a result with its history"], [],
+        ["self.value = score if self.value is None else 0.9 * self.value + 0.1 * score"],
+        ["self.value = score if self.value is None else 0.9 * self.value.detach() + 0.1 * score"],
+    ),
+    (
+        "autograd/graph-freed", "total += loss\n", ["total +=|uses a result with its history"], [],
+        ["total += loss"], ["total = total.detach() + loss"],
+    ),
+    (
+        "stall/inputs-and-targets-misaligned", "labels = torch.full_like(ids, -100)\nlabels[:, :-1] = ids[:, 1:]\n", ["labels ="], [],
+        ["labels[:, :-1] = ids[:, 1:]"], ["labels[:] = ids"],
+    ),
+    (
         "stall/params-not-in-optimizer",
         """
         class Adapter(L.Callback):

@@ -392,6 +392,7 @@ REMEDIES: dict[str, Remedy] = {
     "autograd/graph-freed": Remedy(
         "Detach the state that goes from one step to the next, or add up the losses and call backward once.",
         (
+            at_the_first(in_place.detach_the_old_value, note="uses a result with its history"),
             at_the_first(in_place.detach_the_state), at_the_first(in_place.computed_in_the_loop), at_the_first(in_place.keep_the_graph),
         ),
     ),

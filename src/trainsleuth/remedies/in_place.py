@@ -45,14 +45,17 @@ def _augmented(source: Source, node: cst.CSTNode) -> str:
         return ""
     if not isinstance(node.target, (cst.Name, cst.Attribute)):
         return ""
+    return f"makes a new tensor: {_written_out(source, node, source.code(node.target))}"
+
+
+def _written_out(source: Source, node: cst.AugAssign, old: str) -> str:
+    """`a += b` becomes `a = old + b`; what it says then."""
     sign = OPERATORS[type(node.operator)]
     right = node.value if sign == "+" and not isinstance(node.value, cst.IfExp) else grouped(node.value)
-    new = cst.parse_statement(
-        f"{source.code(node.target)} = {source.code(node.target)} {sign} {cst.Module([]).code_for_node(right)}"
-    )
+    new = cst.parse_statement(f"{source.code(node.target)} = {old} {sign} {cst.Module([]).code_for_node(right)}")
     assert isinstance(new, cst.SimpleStatementLine)
     source.replace(node, new.body[0])
-    return f"makes a new tensor: {source.code(new)}"
+    return source.code(new)
 
 
 def _called_in_place(source: Source, node: cst.CSTNode) -> str:
@@ -186,6 +189,27 @@ def detach_the_state(source: Source, line: int) -> str:
         source.after(statement, form)
         return f"{name} is detached after line {source.first_line(statement)}: each step has a graph of its own"
     raise NotPossible("no state that goes from one step to the next was found")
+
+
+def detach_the_old_value(source: Source, line: int) -> str:
+    """A value that is kept and used anew in each step, as a moving mean is, comes without the history of the steps before."""
+    for node in everything(source.statement_at(line)):
+        if isinstance(node, cst.AugAssign) and isinstance(node.target, (cst.Name, cst.Attribute)) and type(node.operator) in OPERATORS:
+            name = source.code(node.target)
+            _written_out(source, node, f"{name}.detach()")
+            return f"line {line} uses the old {name} without its history"
+        if not isinstance(node, cst.Assign) or not isinstance(node.targets[0].target, (cst.Name, cst.Attribute)):
+            continue
+        name = source.code(node.targets[0].target)
+        used = [
+            part for part in everything(node.value)
+            if isinstance(part, (cst.Name, cst.Attribute)) and source.code(part) == name and not isinstance(source.parent(part), cst.Comparison)
+        ]  # fmt: skip
+        for part in used:
+            put_on(source, part, "detach()")
+        if used:
+            return f"line {line} uses the old {name} without its history"
+    raise NotPossible(f"{source.path.name}:{line} carries no value of its own on")
 
 
 def _loops(source: Source, line: int) -> list[cst.For | cst.While]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import libcst as cst
 
-from trainsleuth.remedies.expressions import number_of
+from trainsleuth.remedies.expressions import number_of, rewrite_as
 from trainsleuth.remedies.source import NotPossible, Source
 
 
@@ -27,6 +27,12 @@ def shifted_once(source: Source) -> str:
         if second.begins > first.begins:
             source.replace(second.node, first.node.deep_clone())
             return f"the targets in line {source.first_line(second.node)} are the tokens themselves: they are shifted where the loss is computed"
+    for node in source.all(cst.Assign):  # labels[:, :-1] = tokens[:, 1:]
+        target, value = node.targets[0].target, _cut(source, node.value)
+        if isinstance(target, cst.Subscript) and value is not None and value.begins == 1 and source.code(target).endswith(":-1]"):
+            rewrite_as(source, target, f"{source.code(target.value)}[:]")
+            source.replace(value.node, value.node.value)
+            return f"the targets in line {source.first_line(node)} are the tokens themselves: they are shifted where the loss is computed"
     raise NotPossible(f"{source.path.name} cuts no inputs and targets out of one sequence")
 
 

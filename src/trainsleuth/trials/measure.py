@@ -36,6 +36,7 @@ MENDED = {  # rules that read what the program asks for, and the knob that mends
 AGAIN = 3  # losses that are not finite, the latest in the last quarter
 MOST_POINTS = 400
 MOST_GRADIENTS = 200
+MOST_SAID = 120  # characters of an exception
 
 
 def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
@@ -124,7 +125,8 @@ def _kind(trial: Trial, chart: ProcessChart, charts: Sequence[ProcessChart], end
         return "nan", "the loss is not finite"
     crash = next((each.crash for each in charts if each.crash), None)
     if crash is not None and not chart.stopped:
-        return "crash", f"{crash.get('kind')}: {crash.get('message')}"[:300]
+        said = " ".join(str(crash.get("message")).split())
+        return "crash", f"{crash.get('kind')}: {said[:MOST_SAID]}" + ("…" if len(said) > MOST_SAID else "")
     if ended.kind == "exit" and ended.code:
         return "crash", f"the program ended with {ended.code}"
     if ended.kind == "memory":

@@ -218,8 +218,7 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
     rule = rule_named(finding.rule)
     knobs = knobs_for(finding.rule)
     others = [knob for knob in easing([finding.rule, *finding.symptoms]) if knob not in knobs]
-    rewritten = rewrites(finding) if not knobs else {}
-    if not knobs and not rewritten and (rule is None or rule.kind == "cause" or not others):
+    if not knobs and not rewrites(finding) and (rule is None or rule.kind == "cause" or not others):
         why = "no knob changes what this rule suspects, and its lines cannot be rewritten safely, so watching is all there is"
         yield Unsettled(finding.id, finding.rule, why)
         return
@@ -227,10 +226,9 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
     if late:
         yield Note(f"{finding.id}: {late}")
     best: Verdict | None = None
-    experiments = [Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share) for knob in knobs]
-    if rewritten:
-        experiments = [Experiment(bench, finding, (), "lines rewritten", share, rewritten)]
-    for experiment in experiments:
+    for experiment in _experiments(bench, finding, knobs, rewrites, share):
+        if experiment.files and best is not None and best.status != "not applicable":
+            break  # a knob has settled it as far as it can be
         verdict = None
         for event in _decide(experiment, finding.rule):
             if isinstance(event, Verdict):
@@ -245,6 +243,15 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
         yield Settled(finding.id, best)
     if best is None or best.status == "refuted" or (symptom_of(finding, bench.chart) == "hang" and best.status == "confirmed"):
         yield from _try_others(bench, finding, others if best is None or best.status == "refuted" else [*knobs[1:], *others], share)
+
+
+def _experiments(bench: Bench, finding: Suspected, knobs: Sequence[Knob], rewrites: Rewrites, share: int) -> Iterator[Experiment]:
+    """Each knob that takes the mechanism away, and where none of them does, the guilty lines rewritten."""
+    for knob in knobs:
+        yield Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share)
+    rewritten = rewrites(finding)
+    if rewritten:
+        yield Experiment(bench, finding, (), "lines rewritten", share, rewritten)
 
 
 ORDER = ("confirmed", "refuted", "workaround", "inconclusive", "not applicable")

@@ -2,7 +2,7 @@
 
 What it detects
     The main thread waits for an entry of a queue (`queue.Queue`, `multiprocessing.Queue`, an event, a future), and no thread or
-    process of the run is doing anything that could put one there.
+    process of the run is doing anything that could put one there. Or every thread of a pool waits for tasks of a pool, in a task itself.
 Why it matters
     The producer died or ended early, mostly with a message that scrolled away; the consumer never hears of it.
 How it is confirmed
@@ -13,9 +13,12 @@ When it is wrong
     When the entries come from outside the run.
 """
 
+from collections.abc import Sequence
+
 from trainsleuth.case.run_chart import RunChart
+from trainsleuth.case.standstill import ProcessSeen, Standstill, ThreadSeen, users_line
 from trainsleuth.rules import still as s
-from trainsleuth.rules.kinds import Verdict, run_rule
+from trainsleuth.rules.kinds import Spot, Verdict, run_rule
 
 
 @run_rule("hang/queue-nobody-feeds")
@@ -25,6 +28,9 @@ def rule(run: RunChart) -> Verdict:
         if still is None or not s.at_a_queue(thread) or s.is_worker(thread):
             continue
         others = [other for other in process.threads if other is not thread and other.frames]
+        pool = [other for other in others if s.in_file(other, "concurrent/futures/thread.py")]
+        if pool and all(_waits_for_a_task(other) for other in pool):
+            return _pool_waits_for_itself(still, process, thread, pool)
         children = still.children(process.pid)
         ended = [child for child in children if child.state == "Z"]
         return s.about(
@@ -44,6 +50,27 @@ def rule(run: RunChart) -> Verdict:
             process,
         )
     return None
+
+
+def _waits_for_a_task(worker: ThreadSeen) -> bool:
+    """Whether a thread of a pool waits, in a task of the user's, for the result of another task."""
+    return users_line(worker) is not None and s.in_file(worker, "concurrent/futures/_base.py") is not None
+
+
+def _pool_waits_for_itself(still: Standstill, process: ProcessSeen, thread: ThreadSeen, pool: Sequence[ThreadSeen]) -> Verdict:
+    lines = dict.fromkeys(at for worker in pool if (at := users_line(worker)))
+    return s.about(
+        still,
+        f"all {len(pool)} threads of a pool wait for tasks, and none is left to do them",
+        [*(Spot(at, "a task of the pool waits for another task here") for at in lines), *s.spots(still, process, thread, "waits for a result")],
+        [
+            f"{', '.join(worker.name or str(worker.tid) for worker in pool[:8])}: each waits for a result inside a task of its own",
+            s.how_it_waits(process, thread),
+        ],
+        "tasks submit further tasks to a pool and wait for them there; once every thread does so, nobody works",
+        ["Give the inner tasks a pool of their own, or do them in the task itself; more threads only make it rarer."],
+        process,
+    )
 
 
 def _crashes(run: RunChart) -> list[str]:
