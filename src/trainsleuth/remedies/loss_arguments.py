@@ -93,7 +93,7 @@ def when(pattern: str, way: Way) -> Way:
 
     def guarded(desk: Desk, finding: Diagnosed) -> object:
         if not any(re.search(pattern, text) for text in finding.evidence):
-            raise NotPossible("the facts do not say that")
+            raise NotPossible("the evidence does not show a form of it that has a safe rewrite")
         return way(desk, finding)
 
     return guarded  # type: ignore[return-value]

@@ -64,7 +64,7 @@ def _built(source: Source, line: int) -> Built:
                 models = _through_a_variable(source, statement, node.value)
             if models:
                 return Built(statement, source.code(node.targets[0].target), node.value, models)
-    raise NotPossible(f"{source.path.name}:{line} does not build an optimizer from a model's parameters")
+    raise NotPossible(f"{source.path.name}:{line} builds no optimizer in a statement that could be moved or given another model")
 
 
 def _through_a_variable(source: Source, statement: Statement, call: cst.Call) -> tuple[cst.BaseExpression, ...]:

@@ -35,6 +35,7 @@ def candidates(finding: Diagnosed) -> list[Patch]:
 
 def advice(finding: Diagnosed, text: str, reasons: list[str]) -> Patch:
     """Words instead of a patch, and the lines that they are about."""
-    why = f" (No patch: {reasons[0]}.)" if reasons else ""
+    several = f"none of {len(reasons)} known rewrites fits; the first, because " if len(reasons) > 1 else ""
+    why = f" (No patch: {several}{reasons[0]}.)" if reasons else ""
     lines = tuple(f"{place.file}:{place.line}" for place in finding.where[:4])
     return Patch("advice", text + why, lines=lines)

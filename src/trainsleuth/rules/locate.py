@@ -129,8 +129,21 @@ def closer(look_for: str, places: Sequence[Place]) -> tuple[Place, str] | None:
                     found = [line for line in found if "sched" not in _text(near.file, line).lower()] or found
                 if found:
                     line = min(found, key=lambda line: abs(line - near.line)) if look_for in IN_THE_FUNCTION else found[-1]
+                    condition = _condition(scope, line, near.line) if look_for == "step" and match is not _bare_step else None
+                    if condition is not None:
+                        return Place(near.file, condition), "the step stands under this condition, which never held"
                     return Place(near.file, line), note
     return None
+
+
+def _condition(scope: ast.AST, line: int, reached: int) -> int | None:
+    """The line of the innermost `if` around a line, in a block that a line which ran does not share."""
+    around = [
+        node for node in ast.walk(scope)
+        if isinstance(node, ast.If) and node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
+        and not node.lineno <= reached <= (node.end_lineno or 0)
+    ]  # fmt: skip
+    return max((node.lineno for node in around), default=None)
 
 
 def _without_gradients(scope: ast.AST, line: int) -> bool:

@@ -48,6 +48,8 @@ def standing(chart: ProcessChart) -> Standing | str:
     at, curve = main
     if curve.count < ENOUGH:
         return f"{ENOUGH} values of the loss (there are {curve.count})"
+    if not math.isfinite(curve.last):
+        return "a loss that is finite"
     calls = chart.main_loss_call()
     if calls is None or len(calls.samples) < 3:
         return "a loss function that we know (cross entropy, NLL, BCE, MSE, …), seen in three windows"

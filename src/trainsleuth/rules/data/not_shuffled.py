@@ -57,10 +57,10 @@ def rule(chart: ProcessChart) -> Verdict:
                 *[Spot(loader.at, "does not shuffle") for loader in largest[:1] if loader.at],
                 Spot(calls.at, "labels seen here") if calls.at else None,
             ],
-            evidence=[f"{len(samples)} batches looked at over {chart.windows:,} windows, {len(present)} classes in all"],
+            evidence=[f"{len(samples)} batches looked at over {chart.windows:,} windows, {len(present)} classes seen in them"],
             severity="note" if on_purpose else "warning",
             step=chart.windows,
             statement="the training data are not shuffled",
-            advice=["Pass shuffle=True to the loader, or shuffle before you cut batches."],
+            advice=["Let the loader shuffle (shuffle=True, or a sampler that does), or shuffle before you cut batches."],
         )
     return None

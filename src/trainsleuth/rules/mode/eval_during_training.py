@@ -98,7 +98,7 @@ def _in_part(chart: ProcessChart) -> Verdict:
             severity="warning",
             step=max(3, int(fact["windows"])),
             statement="nothing calls train() on these layers before training begins",
-            advice=["Call `.train()` on that part of the model after it was put into eval mode; a probe of its output size needs no eval mode."],
+            advice=["Call `.train()` on that part of the model, or take out the line that puts it into eval mode: no statistics were learnt."],
         )
     return None
 
