@@ -37,9 +37,7 @@ def _with_parentheses(source: Source, scope: cst.CSTNode, name: str, line: int) 
 
 def condition_can_be_true(source: Source, line: int) -> str:
     """`if torch.isfinite(loss) is True` compares a tensor with an object; its truth is what was meant."""
-    for block in source.above(source.statement_at(line)):
-        if not isinstance(block, cst.If):
-            continue
+    for block in _conditions(source, line):
         for node in everything(block.test):
             if not isinstance(node, cst.Comparison) or len(node.comparisons) != 1:
                 continue
@@ -54,12 +52,15 @@ def condition_can_be_true(source: Source, line: int) -> str:
     raise NotPossible(f"no condition around {source.path.name}:{line} compares with `is True`")
 
 
+def _conditions(source: Source, line: int) -> list[cst.If]:
+    """The `if` at a line, and those around it."""
+    statement = source.statement_at(line)
+    return [block for block in (statement, *source.above(statement)) if isinstance(block, cst.If)]
+
+
 def also_at_the_end_of_the_loader(source: Source, line: int) -> str:
     """`(i + 1) % every == 0` is never true where the loader has fewer batches than that: step with its last batch too."""
-    statement = source.statement_at(line)
-    for block in source.above(statement):
-        if not isinstance(block, cst.If):
-            continue
+    for block in _conditions(source, line):
         counted = _counted(source, block)
         loop = loop_around(source, block)
         if counted is None or not isinstance(loop, cst.For) or not m.matches(loop.iter, m.Call(func=m.Name("enumerate"))):
