@@ -72,9 +72,14 @@ def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
         scores=scores(chart, folder / "output.txt"),
         scaler=scaler_words(chart),
         weights=sum(parameter.count for parameter in chart.called_parameters()),
-        gradients={p.name: p.first_gradients[0] for p in chart.called_parameters()[:MOST_GRADIENTS] if p.first_gradients},
+        gradients=_first_gradients(chart),
         not_finite=main.not_finite if (main := _main_loss(trial, chart)) is not None else 0,
     )
+
+
+def _first_gradients(chart: ProcessChart) -> dict[str, float]:
+    known = {parameter.name: parameter.first_gradients[0] for parameter in chart.called_parameters()[:MOST_GRADIENTS] if parameter.first_gradients}
+    return {name: size for name, size in known.items() if math.isfinite(size)}
 
 
 def _why_idle(charts: Sequence[ProcessChart]) -> str:
