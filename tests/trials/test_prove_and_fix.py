@@ -11,7 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+from forked import bench_of
 
+from trainsleuth.trials.bench import Done
+from trainsleuth.trials.trial import load_all
 from watching import ForkServer, needs_sandbox, trainsleuth
 
 SICK = """
@@ -378,3 +381,29 @@ def _has(path: Path, mark: str) -> bool:
         return mark.encode() in path.read_bytes()
     except OSError:
         return False
+
+
+BROKEN_AT_ONCE = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(8, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(30):
+    x = torch.randn(16, 8)
+    apart = net(x) - net(x).detach()
+    loss = apart.pow(2).sum(1).sqrt().mean() + nn.functional.cross_entropy(net(x), x[:, :4].argmax(1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_trial_whose_first_gradients_are_not_finite_is_kept_and_read_again(server: ForkServer, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(BROKEN_AT_ONCE)
+    bench = bench_of(server, script, tmp_path / "case")
+    done = [event.known for event in bench.run([bench.trial("control", "control")]) if isinstance(event, Done)]
+    assert [known.outcome.kind for known in done] == ["nan"]
+    assert [known.key for known in load_all(bench.case.trials)] == [known.key for known in done]
