@@ -10,6 +10,7 @@ from trainsleuth.case.run_chart import RunChart
 from trainsleuth.case.standstill import Frame, ProcessSeen, Standstill, ThreadSeen, is_users, users_line
 from trainsleuth.rules.kinds import Seen, Severity, Spot
 
+WORKER_LOOP = "torch/utils/data/_utils/worker.py"
 OPENMP = ("libgomp", "libomp", "libiomp5")
 FOR_CHILDREN = ("popen_fork.py", "popen_spawn_posix.py", "popen_forkserver.py", "subprocess.py", "multiprocessing/process.py",
                 "elastic/agent/server/api.py", "elastic/multiprocessing/api.py")  # fmt: skip
@@ -149,7 +150,7 @@ def fork_facts(run: RunChart, process: ProcessSeen) -> Fork | None:
 
 def is_worker(thread: ThreadSeen) -> bool:
     """Whether this is the main thread of a data loader's worker."""
-    return in_file(thread, "torch/utils/data/_utils/worker.py") is not None
+    return in_file(thread, WORKER_LOOP) is not None
 
 
 LOCK_CALLS = ("PyThread_acquire_lock", "acquire_timed", "lock_PyThread_acquire", "rlock_acquire", "PyMutex", "sem_wait", "sem_clockwait",

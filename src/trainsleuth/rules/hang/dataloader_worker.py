@@ -17,7 +17,7 @@ import re
 
 from trainsleuth.case.entries import Place, place
 from trainsleuth.case.run_chart import RunChart
-from trainsleuth.case.standstill import ProcessSeen, Standstill, users_line
+from trainsleuth.case.standstill import ProcessSeen, Standstill, is_users, users_line
 from trainsleuth.rules import still as s
 from trainsleuth.rules.kinds import STANDSTILLS, Seen, Spot, Verdict, run_rule
 
@@ -79,8 +79,13 @@ def _died(run: RunChart) -> Verdict:
 
 
 def _stands_in_the_data_set(worker: ProcessSeen) -> bool:
-    """A worker whose main thread is in user's code, not waiting for its next orders."""
-    return worker.main is not None and s.is_worker(worker.main) and users_line(worker.main) is not None
+    """A worker whose main thread is in user's code, not waiting for its next orders. The lines that made it are in its stack, too: those
+    behind torch's own loop are the parent's."""
+    if worker.main is None or not s.is_worker(worker.main):
+        return False
+    frames = worker.main.python()
+    loop = next(index for index, frame in enumerate(frames) if frame.file.endswith(s.WORKER_LOOP))
+    return any(is_users(frame) for frame in frames[:loop])
 
 
 def _stuck(still: Standstill, run: RunChart, process: ProcessSeen, stuck: list[ProcessSeen], asks: Place | None) -> Verdict:
