@@ -100,6 +100,38 @@ def test_says_nothing_of_a_program_that_is_slow(specimen: Specimen, tmp_path: Pa
     assert code == 0
 
 
+ONE_SAMPLE_NEVER_ARRIVES = """
+import socket, torch
+from torch.utils.data import DataLoader, Dataset
+
+class Remote(Dataset):
+    def __init__(self, silent):
+        self.silent = silent
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        return torch.zeros(4) if index != 21 else torch.tensor(list(self.silent.recv(4)))
+
+ours, theirs = socket.socketpair()
+for batch in DataLoader(Remote(ours), batch_size=4, num_workers=2):
+    pass
+"""
+
+
+@pytest.mark.timeout(200)
+def test_a_worker_that_waits_for_orders_does_not_stand(tmp_path: Path) -> None:
+    """It was forked inside the user's loop, and so that line is in its stack, too."""
+    script = tmp_path / "remote.py"
+    script.write_text(ONE_SAMPLE_NEVER_ARRIVES, encoding="utf-8")
+    report, _ = run_of(script, tmp_path, "--hang-after", "3", "--on-hang", "kill")
+    finding = report["findings"][0]
+    assert finding["rule"] == "hang/dataloader-worker"
+    assert "self.silent.recv(4)" in finding["where"][0]["code"]
+    assert "1 of 2 worker processes" in finding["evidence"][0]
+
+
 @pytest.mark.timeout(200)
 def test_says_that_it_went_on(tmp_path: Path) -> None:
     script = tmp_path / "late.py"
