@@ -7,7 +7,7 @@ stored when it ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -195,7 +195,16 @@ class Experiment:
         same_again = self.got.get(self.same_again().key)
         if same_again in placebos:
             same_again = None
-        return judge(rule, control, turned, placebos, repeats, self.symptom, self.finding.severity == "note", bool(self.files), same_again)
+        verdict = judge(rule, control, turned, placebos, repeats, self.symptom, self.finding.severity == "note", bool(self.files), same_again)
+        if verdict.status == "refuted" and self.symptom == "loss" and self._loss_at is None and self._in_turns():
+            why = "the loss that is trained most often stays as it is; the program trains several in turns, and the finding names none of them"
+            return replace(verdict, status="inconclusive", why=why)
+        return verdict
+
+    def _in_turns(self) -> bool:
+        """Whether several optimizers step, each with a loss of its own."""
+        charts = self.bench.chart.training()
+        return any(len(chart.losses) > 1 and sum(1 for each in chart.optimizers.values() if each.windows) > 1 for chart in charts)
 
 
 def _decide(experiment: Experiment, rule: str | None, name: str = "", once: bool = False) -> Iterator[Event | Verdict]:
@@ -218,6 +227,9 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
     rule = rule_named(finding.rule)
     knobs = knobs_for(finding.rule)
     others = [knob for knob in easing([finding.rule, *finding.symptoms]) if knob not in knobs]
+    if finding.rule.startswith("logging/"):
+        yield Unsettled(finding.id, finding.rule, "its harm is in what is logged, and the evidence shows that: no trial is needed")
+        return
     if not knobs and not rewrites(finding) and (rule is None or rule.kind == "cause" or not others):
         why = "no knob changes what this rule suspects, and its lines cannot be rewritten safely, so watching is all there is"
         yield Unsettled(finding.id, finding.rule, why)
