@@ -537,8 +537,9 @@ class _WrapModels(ast.NodeTransformer):
 def without_lines_of_code(output: str) -> str:
     """What a program printed, without what shows its own source: of a traceback only the last line, of a warning nothing.
 
-    What a framework prints about how fast it was is left out too.
+    What a framework prints about how fast it was is left out too, and so are the random names that a tracker gives to its runs.
     """
+    output = re.sub(r"^wandb: .*\n", "", output, flags=re.MULTILINE)
     output = re.sub(r"'\w+_(runtime|per_second)': '[^']*'", "", output)
     text, found, trace = output.partition("Traceback (most recent call last)")
     text = re.sub(r"^\S+\.py:\d+: \w*Warning: .*\n(  .*\n)?", "", text, flags=re.MULTILINE)

@@ -40,6 +40,9 @@ def _check(server: ForkServer, folder: Path, program: Path, rewritten: Rewritten
     original = _original(server, program / "sick.py", folder / "original")
     script = folder / "program.py"
     script.write_text(rewritten.source)
+    for beside in program.iterdir():  # what it imports and reads
+        if not (folder / beside.name).exists():
+            (folder / beside.name).symlink_to(beside)
     watched = server.run(script, folder / "case")
     assert without_lines_of_code(watched.output) == without_lines_of_code(original.output), "it is no longer the same program"
     difference = what_differs(original.findings, rewritten, watched.findings)
