@@ -387,5 +387,5 @@ def test_a_count_that_can_be_none_is_at_least_one_and_another_divisor_is_never_z
     program = Program(tmp_path, "rate = clicks / shown\n")
     counted = ["operand: int64[32] of whole numbers from 0 to 8, 1 zeros"]
     assert program.changes("nan/zero-division", "clicks", evidence=counted)[1] == ["rate = clicks / shown.clamp(min=1)"]
-    measured = ["operand: float32[32] from 0 to 8.31, 1 zeros"]
+    measured = [counted[0], "operand: float32[32] from 0 to 8.31, 1 zeros"]  # the divisor comes last
     assert program.changes("nan/zero-division", "clicks", evidence=measured)[1] == ["rate = clicks / (shown + 1e-8)"]

@@ -37,6 +37,7 @@ from trainsleuth.remedies import (
 from trainsleuth.remedies.desk import Desk, Diagnosed, Way, at_the_first, in_the_files, in_what_they_import
 from trainsleuth.remedies.frameworks import trainer_setting
 from trainsleuth.remedies.loss_arguments import when
+from trainsleuth.remedies.patch import Patch
 from trainsleuth.remedies.source import NotPossible, Source
 
 
@@ -59,6 +60,14 @@ def _params_frozen(desk: Desk, finding: Diagnosed, plain: bool) -> str:
         if lines:
             return params_frozen.rewrite(desk.source(file), lines, [] if plain else finding.evidence)
     raise NotPossible("no line sets requires_grad where it can be seen")
+
+
+def _divide_by_a_count(desk: Desk, finding: Diagnosed) -> str | Patch:
+    """Open only where the divisor, which is the last operand, was seen to hold whole numbers."""
+    operands = [text for text in finding.evidence if text.startswith("operand: ")]
+    if not operands or not re.search(r"whole numbers from 0 .*zeros", operands[-1]):
+        raise NotPossible("the divisor is no count")
+    return at_the_first(not_finite.divide_by_one_at_least)(desk, finding)
 
 
 def _made_frozen(source: Source, evidence: str) -> list[int]:
@@ -336,7 +345,7 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "nan/zero-division": Remedy(
         "Guard the divisor: clamp(min=…) for counts and norms, a small number added otherwise.",
-        (when(r"whole numbers from 0 .*zeros", at_the_first(not_finite.divide_by_one_at_least)), at_the_first(not_finite.divide_by_something)),
+        (_divide_by_a_count, at_the_first(not_finite.divide_by_something)),
     ),
     "nan/where-trap": Remedy(
         "Guard the input inside as well: x_safe = torch.where(ok, x, 1), then torch.where(ok, f(x_safe), other).",
