@@ -11,9 +11,10 @@ import pytest
 
 from trainsleuth.trials.chance import ERROR_RATE, ends_lower, happens_less, lower_in_pairs
 from trainsleuth.trials.measure import learning, learns, measure
+from trainsleuth.trials.runs import Symptom, gains
 from trainsleuth.trials.sandbox import Ended
 from trainsleuth.trials.trial import Kind, Known, Outcome, Role, Trial
-from trainsleuth.trials.verdict import Symptom, Verdict, gains, judge, judge_suspicion
+from trainsleuth.trials.verdict import Verdict, judge, judge_suspicion
 
 RULE = "stall/params-not-in-optimizer"
 
@@ -51,11 +52,11 @@ def test_confirmed_when_the_control_learns_but_clearly_less_with_every_seed() ->
     control, placebos = outcome(2.48, 1.5, 3000), [outcome(2.48, last, 3000, seed=n) for n, last in ((1, 1.45), (2, 1.55))]
     turned, repeat = outcome(2.48, 0.3, 0), outcome(2.48, 0.4, 0, seed=1)
     first = judge(RULE, known("control", control), known("knob", turned), [known("placebo", placebos[0])])
-    assert (first.status, first.more) == ("inconclusive", True)
+    assert (first.status, first.more) == ("inconclusive", "seeds")
     second = judge(
         RULE, known("control", control), known("knob", turned), [known("placebo", p) for p in placebos], [known("knob", repeat)]
     )
-    assert (second.status, second.more) == ("confirmed", False)
+    assert (second.status, second.more) == ("confirmed", "")
 
 
 def test_a_better_loss_with_the_mechanism_as_before_is_a_workaround() -> None:
@@ -170,7 +171,7 @@ def settled(symptom: Symptom, control: Outcome, turned: list[Outcome], placebos:
 def test_what_breaks_is_confirmed_by_three_runs_against_three(symptom: Symptom) -> None:
     sick, sound = ended(symptom, 2), ended("healthy", 0)
     first = settled(symptom, sick, [sound], [sick])
-    assert (first.status, first.more) == ("inconclusive", True)
+    assert (first.status, first.more) == ("inconclusive", "seeds")
     assert settled(symptom, sick, [sound] * 3, [sick] * 2).status == "confirmed"
 
 
@@ -257,7 +258,7 @@ def test_what_a_training_loss_cannot_show_is_judged_by_the_score(turned: tuple[f
     with_it = [replace(flat, scores={"val_acc": score}) for score in (0.8, 0.81, 0.79)]
     without = [replace(flat, fired={}, scores={"val_acc": score}) for score in turned]
     first = judge(rule, known("control", with_it[0]), known("knob", without[0]), [known("placebo", with_it[1])])
-    assert (first.status, first.more) == ("inconclusive", True)
+    assert (first.status, first.more) == ("inconclusive", "seeds")
     last = judge(rule, known("control", with_it[0]), known("knob", without[0]), [known("placebo", one) for one in with_it[1:]],
                  [known("knob", one) for one in without[1:]])  # fmt: skip
     assert last.status == expected
@@ -276,21 +277,42 @@ def test_a_knob_that_does_nothing_is_confirmed_in_less_than_five_per_cent_of_the
 
 def with_seed(gain: float, seed: int) -> tuple[Outcome, Outcome]:
     """Two runs over the same batches, whose losses depend on the seed far more than on the knob."""
-    rule = "precision/no-grad-scaler"
+    rule = "stall/accumulated-gradients-discarded"
     without, turned = outcome(2.0, 1.0 + 0.1 * seed, 1.0, rule=rule, seed=seed), outcome(2.0, 1.0 + 0.1 * seed, 0.0, rule=rule, seed=seed)
     return without, replace(turned, curve=tuple((to, loss * (1 - gain * to / turned.curve[-1][0])) for to, loss in turned.curve))
 
 
 @pytest.mark.parametrize(("gain", "expected"), [(0.02, "confirmed"), (0.0, "inconclusive"), (0.004, "inconclusive")])
 def test_a_small_gain_that_every_seed_shows_is_seen_in_pairs(gain: float, expected: str) -> None:
-    rule = "precision/no-grad-scaler"
+    rule = "stall/accumulated-gradients-discarded"
     pairs = [with_seed(gain * (1 + 0.05 * seed), seed) for seed in range(4)]
     (control, turned), others = pairs[0], pairs[1:]
     placebos = [known("placebo", without) for without, _ in others]
     first = judge(rule, known("control", control), known("knob", turned), placebos[:1])
-    assert first.more == (expected == "confirmed")
+    assert first.more == ("seeds" if expected == "confirmed" else "")
     last = judge(rule, known("control", control), known("knob", turned), placebos, [known("knob", one) for _, one in others])
-    assert (last.status, last.more) == (expected, False)
+    assert (last.status, last.more) == (expected, "")
+
+
+@pytest.mark.parametrize(("changed", "repeated", "expected"), [(True, True, "confirmed"), (False, True, "refuted"), (True, False, "inconclusive")])
+def test_numbers_that_are_wrong_by_their_nature_are_proved_beside_the_same_run_once_more(changed: bool, repeated: bool, expected: str) -> None:
+    rule = "precision/clip-before-unscale"
+    control = replace(outcome(2.0, 1.0, 0, seed=0), mechanism={}, fired={rule: ""})
+    otherwise = replace(control, curve=tuple((to, loss * 1.0001) for to, loss in control.curve))
+    turned = replace(otherwise if changed else control, fired={})
+    placebo = known("placebo", replace(outcome(2.0, 1.0, 0, seed=1), mechanism={}, fired={rule: ""}))
+    first = judge(rule, known("control", control), known("knob", turned), [placebo])
+    assert (first.status, first.more) == ("inconclusive", "repeat")
+    again = known("placebo", control if repeated else otherwise)
+    assert judge(rule, known("control", control), known("knob", turned), [placebo], same_again=again).status == expected
+
+
+@pytest.mark.parametrize(("still_there", "expected"), [(False, "confirmed"), (True, "inconclusive")])
+def test_a_mechanism_that_is_itself_the_harm_is_proved_by_its_going(still_there: bool, expected: str) -> None:
+    rule = "precision/norm-weights-frozen"
+    control = replace(outcome(2.0, 1.0, 0), mechanism={}, fired={rule: ""})
+    turned = replace(control, fired={rule: ""} if still_there else {})
+    assert status(control, turned, replace(control), rule=rule) == expected
 
 
 def test_the_chance_of_three_against_three_is_one_in_twenty() -> None:
@@ -387,7 +409,7 @@ def verdict_on_an_accident(turned: Outcome, again: Outcome | None) -> Verdict:
 
 def test_an_accident_that_another_seed_does_not_meet_is_proved_beside_the_same_run_once_more() -> None:
     first = verdict_on_an_accident(accident("healthy", 60), None)
-    assert (first.status, first.more) == ("inconclusive", True)
+    assert (first.status, first.more) == ("inconclusive", "repeat")
     assert verdict_on_an_accident(accident("healthy", 60), accident("nan", 30)).status == "confirmed"
 
 

@@ -21,9 +21,9 @@ from trainsleuth.rules.kinds import EXAMINED, STANDSTILLS
 from trainsleuth.trials import precision, sandbox
 from trainsleuth.trials.bench import Bench, Done
 from trainsleuth.trials.measure import ERRORS, has, removed
+from trainsleuth.trials.runs import compared, gains
 from trainsleuth.trials.settle import Event
 from trainsleuth.trials.trial import Known, Outcome, Trial
-from trainsleuth.trials.verdict import compared, gains
 
 MOST_WINDOWS = 1000
 WILD = 100.0  # times the highest loss

@@ -16,9 +16,10 @@ from trainsleuth.rules.catalogue import rule_named
 from trainsleuth.rules.kinds import STANDSTILLS
 from trainsleuth.trials.bench import MOST_WINDOWS, Begun, Bench, Done, OutOfTime, require_sandbox
 from trainsleuth.trials.knobs import Knob, Pointed, easing, knobs_for
+from trainsleuth.trials.runs import More, Symptom
 from trainsleuth.trials.smallest import leave_out
 from trainsleuth.trials.trial import Known, Role, Setting, Trial
-from trainsleuth.trials.verdict import BESIDE_A_REPEAT, Symptom, Verdict, judge, judge_suspicion, strayed
+from trainsleuth.trials.verdict import BESIDE_A_REPEAT, Verdict, judge, judge_suspicion
 
 SEEDS = (1000, 2000, 3000, 4000)
 HANGS = ("hang/", "ranks/")
@@ -169,11 +170,12 @@ class Experiment:
     def first(self) -> Iterator[Event]:
         yield from self.run([self.control(), self.turned(), self.control(SEEDS[0])])
 
-    def more(self) -> Iterator[Event]:
-        """Another placebo and the knob with the seeds of the placebos: three against three where runs break, else pair by pair."""
+    def more(self, what: More) -> Iterator[Event]:
+        """The same once more; or another placebo and the knob with the seeds of the placebos: three against three where runs break, else
+        pair by pair."""
         pairs = self.pairs()
         control = self.known(self.control()).outcome
-        if any(strayed(self.finding.rule, control, placebo.outcome) for placebo in self._of_other_seeds(self.control)):
+        if what == "repeat":
             yield from self.run([self.same_again()])
         elif self.symptom != "loss" or control.kind == "nan":
             yield from self.run([self.control(SEEDS[1]), self.turned(SEEDS[0]), self.turned(SEEDS[1])])
@@ -214,7 +216,7 @@ def _decide(experiment: Experiment, rule: str | None, name: str = "", once: bool
     while verdict.more:
         before = len(verdict.trials)
         try:
-            yield from experiment.more()
+            yield from experiment.more(verdict.more)
         except OutOfTime:
             break
         verdict = experiment.verdict(rule, name)
