@@ -8,11 +8,19 @@ Not applicable when each loader has that number already
 from __future__ import annotations
 
 import functools
+import importlib
 from typing import Any
 
 from _trainsleuth_inside.knobs.acting import says
 
 ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout", "worker_init_fn")
+
+
+def _as_if_in_a_worker(dataset: Any) -> None:
+    """A data set that asks which worker it is in hears: the only one."""
+    worker: Any = importlib.import_module("torch.utils.data._utils.worker")
+    if worker._worker_info is None:
+        worker._worker_info = worker.WorkerInfo(id=0, num_workers=1, seed=0, dataset=dataset)
 
 
 def turn(watch: Any, count: int = 0) -> None:
@@ -31,6 +39,7 @@ def turn(watch: Any, count: int = 0) -> None:
             else:
                 options["num_workers"] = count
             if count == 0:
+                _as_if_in_a_worker(dataset)
                 options = {name: value for name, value in options.items() if name not in ONLY_WITH_WORKERS}
         init(self, dataset, *args, **options)
 

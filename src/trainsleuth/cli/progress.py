@@ -36,9 +36,14 @@ def follow(console: Any, events: Iterable[Event]) -> Iterator[Event]:
             status.stop()
 
 
+KINDS = {"healthy": "goes on", "stalled": "stays flat"}  # of one trial; what it says of the cause is another matter
+
+
 def _line(event: Any) -> str:
+    from trainsleuth.rules.wording import loss
+
     outcome = event.known.outcome
     learning = outcome.learning
-    loss = f"loss {learning.first:.4f} → {learning.last:.4f} in {outcome.windows} steps" if learning is not None else outcome.why
+    words = f"loss {loss(learning.first)} → {loss(learning.last)} in {outcome.windows} steps" if learning is not None else outcome.why
     when = "known from before" if event.from_before else f"{outcome.seconds:.0f} s"
-    return f"{event.known.id:<4} {event.known.label:<20} {outcome.kind:<14} {loss}   ({when})"
+    return f"{event.known.id:<4} {event.known.label:<20} {KINDS.get(outcome.kind, outcome.kind):<14} {words}   ({when})"

@@ -116,9 +116,10 @@ def command(
     except ReportError as problem:
         click.echo(f"trainsleuth: {problem}", err=True)
         leave_like(problem.code)
+    follows = (prove or fix) and report["verdict"] == "sick"
     if not quiet:
-        show_summary(console, report, case.cwd)
-    if (prove or fix) and report["verdict"] == "sick":
+        show_summary(console, report, case.cwd, brief=follows)
+    if follows:
         report = prove_and_fix(case, fix, prove_budget)
     write_report_file(json_file, report)
     leave_like(code)

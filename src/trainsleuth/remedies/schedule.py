@@ -129,13 +129,24 @@ def _bound_name(source: Source, call: cst.Call) -> str:
 
 def _scheduler_step(source: Source, name: str) -> cst.Call:
     """The only step of this scheduler; of any scheduler if it is built under another name."""
-    steps = [call for call in called(source, "step") if isinstance(call.func, cst.Attribute)]
+    optimizers = {_receiver(source, call) for call in called(source, "zero_grad")}
+    steps = [call for call in called(source, "step") if _receiver(source, call) not in ("", *optimizers)]
     last = name.rpartition(".")[2]
-    by_name = [call for call in steps if last and source.code(call.func.value).rpartition(".")[2] == last]  # type: ignore[attr-defined]
-    found = by_name or [call for call in steps if "sched" in source.code(call.func).lower()]
+    by_name = [call for call in steps if last and _receiver(source, call) == last]
+    made_of_one = {
+        source.code(node.targets[0].target).rpartition(".")[2] for node in source.all(cst.Assign)
+        if isinstance(node.value, cst.Call) and any(source.code(given.value).rpartition(".")[2] in optimizers for given in node.value.args)
+    }  # fmt: skip
+    found = by_name or [call for call in steps if _receiver(source, call) in made_of_one] or [
+        call for call in steps if "sched" in source.code(call.func).lower()
+    ]  # fmt: skip
     if len(found) != 1:
         raise NotPossible("the step of the scheduler was not found, or there are several")
     return found[0]
+
+
+def _receiver(source: Source, call: cst.Call) -> str:
+    return source.code(call.func.value).rpartition(".")[2] if isinstance(call.func, cst.Attribute) else ""
 
 
 def _optimizer_step(source: Source, near: Statement) -> Statement:

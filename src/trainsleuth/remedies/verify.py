@@ -18,6 +18,7 @@ from trainsleuth.remedies.desk import Diagnosed
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.rules.arbiter import Diagnosis, diagnose
 from trainsleuth.rules.kinds import EXAMINED, STANDSTILLS
+from trainsleuth.rules.wording import loss
 from trainsleuth.trials import precision, sandbox
 from trainsleuth.trials.bench import Bench, Done
 from trainsleuth.trials.measure import ERRORS, has, removed
@@ -209,7 +210,7 @@ def _no_gain(before: Outcome, after: Outcome) -> str:
     if one is None or other is None:
         return "there are too few steps to compare"
     error = (one.last_error**2 + other.last_error**2) ** 0.5
-    numbers = f"{one.last:.4f} before, {other.last:.4f} after"
+    numbers = f"{loss(one.last)} before, {loss(other.last)} after"
     if other.last - one.last <= ERRORS * error:
         return f"the loss does not tell the difference within {after.windows} steps ({numbers})"
     return f"the loss ends higher, not lower ({numbers})"
@@ -224,7 +225,7 @@ def _line(label: str, rule: str, shown: Shown) -> str:
     if shown.outcome.kind in BROKEN or learning is None:
         words = f"{shown.outcome.kind}: {shown.outcome.why}" if shown.outcome.why else shown.outcome.kind
         return f"{label:<8} {words}" + ("" if rule.startswith(EXAMINED) else f"   {there}")  # how it broke is the finding itself
-    return f"{label:<8} loss {learning.first:.4f} → {learning.last:.4f} in {shown.windows:,} steps   {there}"
+    return f"{label:<8} loss {loss(learning.first)} → {loss(learning.last)} in {shown.windows:,} steps   {there}"
 
 
 def environment_words(patch: Patch, command: list[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.remedies.verify import Checked
 from trainsleuth.report.json_report import finding_from_json, shown
+from trainsleuth.rules import wording
 from trainsleuth.rules.kinds import Finding
 from trainsleuth.trials.isolate import Isolated, words
 from trainsleuth.trials.measure import mechanism_words
@@ -131,7 +132,7 @@ def trial_row(known: Known, finding: str, rule: str, mark: str) -> dict[str, Any
 def trial_line(label: str, outcome: Outcome, rule: str, mark: str = "") -> str:
     """One line for people: the loss at both ends, the mechanism, and what the trial is."""
     learning = outcome.learning
-    loss = outcome.kind if learning is None else f"loss {learning.first:.4f} → {learning.last:.4f}"
+    loss = outcome.kind if learning is None else f"loss {wording.loss(learning.first)} → {wording.loss(learning.last)}"
     if outcome.kind in ("crash", "nan", "not applicable"):
         loss = f"{outcome.kind}: {shortened(outcome.why)}" if outcome.why else outcome.kind
         return f"{label:<14} {loss}"

@@ -126,8 +126,11 @@ def _labelled(console: Console, label: str, text: str, width: int) -> None:
         console.print(Text(indent + line), soft_wrap=True)
 
 
-def show_summary(console: Console, report: dict[str, Any], cwd: Path) -> None:
-    """The last words of a run: verdict, findings, abstentions in one line, where to read on."""
+def show_summary(console: Console, report: dict[str, Any], cwd: Path, brief: bool = False) -> None:
+    """The last words of a run: verdict, findings, abstentions in one line, where to read on.
+
+    `brief`: trials follow at once, and their summary says the rest.
+    """
     from trainsleuth.report.json_report import finding_from_json
 
     findings = [finding_from_json(row) for row in report["findings"]]
@@ -141,6 +144,13 @@ def show_summary(console: Console, report: dict[str, Any], cwd: Path) -> None:
     if report["verdict"] == "unsure":
         _wrapped(console, report["why_unsure"], "    ", max(60, min(console.width, 120)))
     console.print()
+    for finding in loud if brief else []:
+        at = next((f"  at {shown(w.file, cwd)}:{w.line}" for w in finding.where), "")
+        _wrapped(console, f"{finding.id:<4}{finding.severity:<10}{finding.rule}{at}", "", max(60, min(console.width, 120)))
+        _wrapped(console, finding.title, "    ", max(60, min(console.width, 120)), "bold")
+    if brief:
+        console.print()
+        return
     for finding in findings:
         own = [trial for trial in report["trials"] if trial.get("finding") == finding.id]
         show_finding(console, finding, cwd, report["case"], own)

@@ -31,6 +31,11 @@ def number(value: float) -> str:
     return f"{value:.2g}"
 
 
+def loss(value: float) -> str:
+    """A loss: four digits behind the point, unless it is too small or too large for that."""
+    return f"{value:.4f}" if value == 0 or 0.01 <= abs(value) < 1e5 else f"{value:.3g}"
+
+
 def percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.095 or share == 0 else f"{100 * share:.1f} %"
 

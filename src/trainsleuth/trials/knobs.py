@@ -60,6 +60,8 @@ class Knob:
             return {"at": [[place.file, place.line] for place in where[:1]], "half": True}
         if self.name == "operation-guarded":
             return {"at": [[place.file, place.line] for place in where[:1]]}
+        if self.name == "ranks-do-not-wait":
+            return {"at": [[place.file, place.line] for place in where], "in_backward": any("backward" in place.note for place in where)}
         if self.name in ("graph-kept", "same-shape-loss", "backward-by-autograd"):
             return {"at": [[place.file, place.line] for place in where]}
         return dict(self.given)
@@ -113,6 +115,8 @@ _ALL = (
          "the pairing of inputs and targets", ("stall/inputs-and-targets-misaligned",)),
     Knob("bad-sample-dropped", "finite inputs", "numbers that are not finite do not enter the model",
          "inputs that are not finite", ("nan/bad-sample",), ("nan/loss-not-finite",)),
+    Knob("finite-weights", "finite weights", "weights that are not finite before the first step are replaced by the mean of the others",
+         "weights that are not finite from the start", ("nan/bad-weights",)),
     Knob("operation-guarded", "guarded", "the operation that made the first bad number gets operands that it bears",
          "the first number that is not finite",
          ("nan/log-of-zero", "nan/sqrt-at-zero", "nan/zero-division", "nan/exp-overflow", "nan/softmax-of-empty-row",
@@ -137,6 +141,10 @@ _ALL = (
          "size of a step", (), STALLS, argument="factor"),
     Knob("learning-rate-tenth", "rate / 10", "every learning rate is a tenth", "size of a step", ("nan/diverged", "stall/dead-units"),
          (*STALLS, "nan/loss-not-finite"), "learning-rate", {"factor": 0.1}),
+    Knob("learning-rate-held", "first rate", "no step has a higher learning rate than the first one", "learning rate of every step",
+         ("nan/diverged",), (), "learning-rate", {"factor": 1.0, "hold": True}),
+    Knob("learning-rate-hundredth", "rate / 100", "every learning rate is a hundredth", "size of a step", ("nan/diverged",), (),
+         "learning-rate", {"factor": 0.01}),
     Knob("warmup-off", "no warm-up", "the same as constant-learning-rate", "learning rate of the first steps",
          actuator="constant-learning-rate"),
     Knob("clip", "clipped at 1", "the norm of the gradients is limited before each step (`clip:5`; `clip:0` takes a limit away)",
@@ -182,6 +190,10 @@ _ALL = (
          ("hang/openmp-thread-limit", "hang/openmp-after-fork"), HANGS, argument="count"),
     Knob("workers", "no workers", "data loaders have no worker processes (`workers:2`: two)", "worker processes",
          ("hang/dataloader-worker",), ("crash/exception",), argument="count"),
+    Knob("locks-as-one", "one lock", "all locks that the program makes itself are one, which its holder may take again",
+         "locks that wait for each other", ("hang/python-lock",)),
+    Knob("ranks-do-not-wait", "no waiting", "at the named lines no rank waits for the others: collectives return at once",
+         "ranks that do not make the same calls", ("ranks/collective-missing", "ranks/collective-mismatch", "ranks/uneven-batches")),
     # -- placebos ------------------------------------------------------------------------------------------------------
     Knob("seed", "other seed", "every seed is another one", "none: a placebo", argument="offset"),
     Knob("nothing", "nothing", "nothing", "none: a placebo"),

@@ -30,6 +30,7 @@ from trainsleuth.trials.trial import Kind, Learning, Outcome, Trial, facts_of
 LEAST_DROP = 0.02  # of the loss at the start: less is no learning, however exact
 ERRORS = 4.0  # a drop must be this many times its own error
 MENDED = {  # rules that read what the program asks for, and the knob that mends it afterwards, unseen by them
+    "nan/bad-weights": "finite-weights",
     "precision/optimizer-epsilon": "epsilon",
     "precision/step-without-unscale": "unscaled-in-time",
 }
@@ -128,11 +129,12 @@ def _kind(trial: Trial, chart: ProcessChart, charts: Sequence[ProcessChart], end
     main = _main_loss(trial, chart)
     if main is not None and _ends_not_finite(main):
         return "nan", "the loss is not finite"
+    stopped = any(each.stopped for each in charts)  # one rank may reach the end of the trial before the others, which then lose their partner
     crash = next((each.crash for each in charts if each.crash), None)
-    if crash is not None and not chart.stopped:
+    if crash is not None and not stopped:
         said = " ".join(str(crash.get("message")).split())
         return "crash", f"{crash.get('kind')}: {said[:MOST_SAID]}" + ("…" if len(said) > MOST_SAID else "")
-    if ended.kind == "exit" and ended.code:
+    if ended.kind == "exit" and ended.code and not stopped:
         return "crash", f"the program ended with {ended.code}"
     if ended.kind == "memory":
         return "crash", "it used more memory than a trial may"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Literal
 
+from trainsleuth.rules.wording import loss
 from trainsleuth.trials.chance import ERROR_RATE, MOST_PAIRS, ends_lower, happens_less, lower_in_pairs
 from trainsleuth.trials.measure import ERRORS, learning, learns
 from trainsleuth.trials.trial import Learning, Outcome
@@ -20,7 +21,7 @@ LEAST_IN_PAIRS = 0.01  # the same, for a cause whose mechanism was seen to go, w
 BROKEN: dict[str, tuple[str, str]] = {  # in a run that has it, in one that has not
     "hang": ("stands still", "goes on"),
     "crash": ("crashes", "runs"),
-    "nan": ("meets a loss that is not finite", "keeps a finite loss"),
+    "nan": ("meets a loss that is not finite or beyond all measure", "keeps a finite loss"),
 }
 
 
@@ -67,7 +68,8 @@ def _loss_falls_further(runs: Runs) -> tuple[bool, bool, str]:
     if before is None or after is None:
         return False, False, ""
     noise = max(before.last_error, after.last_error)
-    words = f"the loss ends lower by {before.last - after.last:.4f}; another seed moves that end by {seed_spread(runs.control, runs.placebos):.4f}"
+    spread = seed_spread(runs.control, runs.placebos)
+    words = f"the loss ends lower by {loss(before.last - after.last)}; another seed moves that end by {loss(spread)}"
     return True, len(control) > 1 and ends_lower(control, turned, noise), words
 
 
@@ -140,11 +142,10 @@ def no_gain(rule: str, control: Outcome, other: Outcome, placebos: Sequence[Outc
     before, after = compared(control, other)
     if before is None or after is None:
         return "there are too few steps to compare"
-    digits = ".4f" if abs(before.last) >= 0.01 else ".4g"
-    numbers = f"{before.last:{digits}} as it is, {after.last:{digits}} with the knob"
+    numbers = f"{loss(before.last)} as it is, {loss(after.last)} with the knob"
     error = (before.last_error**2 + after.last_error**2) ** 0.5
     if gains(control, other):
-        return f"another seed moves the end of the loss by {seed_spread(control, placebos):.4f}, too near to the gain ({numbers})"
+        return f"another seed moves the end of the loss by {loss(seed_spread(control, placebos))}, too near to the gain ({numbers})"
     if before.last - after.last > ERRORS * error:
         return f"the loss ends lower by too little to count ({numbers})"
     if after.last - before.last <= ERRORS * error:

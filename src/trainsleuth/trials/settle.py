@@ -255,7 +255,8 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
             break
     if best is not None:
         yield Settled(finding.id, best)
-    if best is None or best.status == "refuted" or (symptom_of(finding, bench.chart) == "hang" and best.status == "confirmed"):
+    by_kernels = finding.rule.startswith("hang/openmp") or finding.rule in ("hang/fork-with-live-threads", "hang/dataloader-worker", *STANDSTILLS)
+    if best is None or best.status == "refuted" or (by_kernels and best.status == "confirmed"):
         yield from _try_others(bench, finding, others if best is None or best.status == "refuted" else [*knobs[1:], *others], share)
 
 

@@ -35,6 +35,8 @@ PROVED_BY_THE_SAME_LINE = ("hang/dataloader-worker",)  # where the workers go an
 NEVER_BELOW_ZERO = ("data/labels-out-of-range",)  # a cross entropy is, once its labels are none: lower is not better then
 PROVED_BY_A_REAL_TASK = ("data/labels-constant",)  # one answer is learnt at once; with labels that vary there is something to learn
 PROVED_BY_ONE_BATCH = ("stall/inputs-and-targets-misaligned",)  # a model that learns a fixed batch by heart would learn right pairs
+GONE_WITH_ITS_KNOB = ("hang/python-lock",)  # its knob leaves no two locks, whatever the stacks of a run that goes on do not show
+BEYOND_MEASURE = 1e4  # times the loss at the beginning
 SEEN_IN_SCORES = ("data/not-shuffled",)  # a loss over sorted batches is another quantity than one over mixed ones
 PROVED_BY_FIRST_GRADIENTS = ("checkpoint/random-inside",)  # later numbers differ for another reason too: a second run draws random numbers of its own
 BESIDE_A_REPEAT = (*PROVED_BY_ANY_CHANGE, *PROVED_BY_SCORES, *PROVED_BY_FIRST_GRADIENTS)  # their placebo is the same run once more
@@ -60,7 +62,7 @@ def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], r
     meets the accident at all, the control once more is the placebo.
     """
     comes_and_goes = symptom == "nan" and control.outcome.kind in ("healthy", "stalled") and control.outcome.not_finite > 0
-    seen = _with_passing_nan if comes_and_goes else _as_it_is
+    seen = _with_passing_nan if comes_and_goes else _or_beyond_measure if "nan" in (symptom, control.outcome.kind) else _as_it_is
     runs = Runs(
         seen(control.outcome), seen(turned.outcome), tuple(seen(p.outcome) for p in placebos), tuple(seen(r.outcome) for r in repeats),
         None if same_again is None else seen(same_again.outcome),
@@ -75,6 +77,12 @@ def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], r
 
 def _as_it_is(outcome: Outcome) -> Outcome:
     return outcome
+
+
+def _or_beyond_measure(outcome: Outcome) -> Outcome:
+    """Where other runs end at NaN, one whose loss has grown by so much is only a few steps behind them."""
+    grown = outcome.learning is not None and outcome.learning.last > BEYOND_MEASURE * max(abs(outcome.learning.first), 1e-6)
+    return replace(outcome, kind="nan") if outcome.kind in ("healthy", "stalled") and grown else outcome
 
 
 def _with_passing_nan(outcome: Outcome) -> Outcome:
@@ -149,7 +157,7 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return "inconclusive", "the control did not show the suspected mechanism again", ""
     if rule in PROVED_BY_NO_CHANGE:
         return other_proofs.changes_nothing(runs)
-    unseen = rewritten and symptom == "hang" and has(rule, runs.turned) is None
+    unseen = (rewritten or rule in GONE_WITH_ITS_KNOB) and symptom == "hang" and has(rule, runs.turned) is None
     gone = unseen or removed(rule, runs.control, runs.turned)
     if any(strayed(rule, runs.control, placebo) for placebo in runs.placebos):
         if gone and symptom in ("nan", "crash") and runs.turned.kind in ("healthy", "stalled"):

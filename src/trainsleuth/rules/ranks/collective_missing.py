@@ -42,7 +42,7 @@ def rule(run: RunChart) -> Verdict:
             return None
         first, line = in_backward[0], in_backward[0].line()
         title = f"rank {first.number} waits in backward for ranks that do not come"
-        where = [Spot(line, f"rank {first.number} waits here") if line else None]
+        where = [Spot(line, f"rank {first.number} waits here in backward") if line else None]
     elif absent or behind:
         rank, entered = max(inside, key=lambda pair: pair[1].count)
         late = (absent or behind)[0]

@@ -42,7 +42,7 @@ def rule(run: RunChart) -> Verdict:
         title=f"the ranks have {', '.join(str(count) for count in sorted(set(known.values())))} batches each pass{stood}",
         where=[
             Spot(loader, "this loader has another length on each rank") if loader else None,
-            Spot(at, f"rank {most.number} waits here") if (at := most.line()) else None,
+            Spot(at, f"rank {most.number} waits here{' in backward' if most.in_backward else ''}") if (at := most.line()) else None,
         ],
         evidence=[*(f"rank {number}  {count} batches a pass" for number, count in list(known.items())[:8]), *table(ranks)],
         statement="the ranks' loaders are of different length",
