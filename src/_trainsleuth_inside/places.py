@@ -72,6 +72,15 @@ def around(skip: int = 1) -> Optional[Place]:
     return None
 
 
+def right_above(skip: int = 1) -> Optional[Place]:
+    """The user's line that called the user's function whose line `caller` gives, with nothing of a library in between."""
+    frame: Optional[FrameType] = sys._getframe(skip + 1)
+    while frame is not None and kind_of(frame.f_code.co_filename) != USER:
+        frame = frame.f_back
+    above = None if frame is None else frame.f_back
+    return place_of(above) if above is not None and kind_of(above.f_code.co_filename) == USER else None
+
+
 def _worth_naming(code: CodeType) -> bool:
     name = code.co_filename
     return not name.startswith("<") and not name.endswith(("runpy.py", "threading.py"))

@@ -67,7 +67,7 @@ def install(watch: Watch, probe: Probe) -> None:
             for parameter in group["params"][:4000]:
                 watch.parameters.remember(parameter)
         watch.facts.write(
-            "optimizer", id=record.name, kind=record.kind, at=record.made_at, groups=groups, params=rows,
+            "optimizer", id=record.name, kind=record.kind, at=record.made_at, by=places.right_above(), groups=groups, params=rows,
             windows=watch.windows, backwards=watch.backwards,
         )  # fmt: skip
 

@@ -194,7 +194,7 @@ class ProcessChart:
         numbers = [number for group in fact["groups"] for number in group["params"]]
         optimizer = Optimizer(
             fact["id"], fact["kind"], place(fact["at"]), fact["t"], fact["groups"], numbers,
-            fact.get("windows", 0), fact.get("backwards", 0),
+            fact.get("windows", 0), fact.get("backwards", 0), asked_at=place(fact.get("by")),
         )  # fmt: skip
         self.optimizers[optimizer.id] = optimizer
         for number in numbers:

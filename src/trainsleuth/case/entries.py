@@ -110,6 +110,7 @@ class Optimizer:
     rates_by_group: list[list[float]] = field(default_factory=list)  # least, most, last of each group
     step_at: Place | None = None
     cleared_at: Place | None = None
+    asked_at: Place | None = None  # the line that called the function in which it was made
     loaded: list[Fact] = field(default_factory=list)
 
     @property

@@ -84,7 +84,7 @@ def _made_frozen(source: Source, evidence: str) -> list[int]:
 
 
 def _params_not_in_optimizer(desk: Desk, finding: Diagnosed) -> str:
-    builders = [place for place in finding.where if "made after" not in place.note and "assign=" not in place.note]
+    builders = [place for place in finding.where if not re.search("made after|assign=|asked for", place.note)]
     problem = NotPossible("the finding names no line that builds an optimizer")
     for place in builders:
         source = desk.source(place.file)
@@ -95,6 +95,16 @@ def _params_not_in_optimizer(desk: Desk, finding: Diagnosed) -> str:
             problem = found
             desk.afresh()
     raise problem
+
+
+def _optimizer_asked_for_too_early(desk: Desk, finding: Diagnosed) -> str:
+    """The call of the function that builds the optimizer moves; where the lost parameters were made is known by the functions around."""
+    changing = set()
+    for source, line in desk.lines(finding, note="made after"):
+        changing |= {node.name.value for node in source.all(cst.FunctionDef) if source.covers(node, line)}
+    for source, line in desk.lines(finding, note="asked for here"):
+        return params_not_in_optimizer.rewrite_where_it_is_asked_for(source, line, changing)
+    raise NotPossible("the optimizer does not come from a function of the program")
 
 
 def _gradients_discarded(desk: Desk, finding: Diagnosed) -> str:
@@ -141,7 +151,10 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "stall/params-not-in-optimizer": Remedy(
         "Build the optimizer from the final model: after heads are replaced, wrappers applied, weights loaded.",
-        (_params_not_in_optimizer, at_the_first(params_not_in_optimizer.join_the_trainers_optimizer)),
+        (
+            _params_not_in_optimizer, _optimizer_asked_for_too_early, at_the_first(params_not_in_optimizer.join_the_trainers_optimizer),
+            at_the_first(params_not_in_optimizer.with_the_rest, note="other parameters"),
+        ),
     ),
     "stall/accumulated-gradients-discarded": Remedy(
         "Clear the gradients right after the step that used them, and nowhere else.", (_gradients_discarded,),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -31,6 +32,59 @@ def rewrite(source: Source, line: int, others: Sequence[int]) -> str:
         if said:
             return said
     raise NotPossible("no statement near the optimizer explains where the other parameters come from")
+
+
+def rewrite_where_it_is_asked_for(source: Source, line: int, changing: Collection[str]) -> str:
+    """The optimizer comes from a function of the program: its call moves behind the lines that change the model.
+
+    `changing` are functions in which the lost parameters were made.
+    """
+    statement = source.statement_at(line)
+    for node in everything(statement):
+        if isinstance(node, cst.Assign) and isinstance(node.value, cst.Call) and len(node.targets) == 1:
+            given = tuple(arg.value for arg in node.value.args if m.matches(arg.value, m.Name() | m.Attribute()))
+            built = Built(statement, source.code(node.targets[0].target), node.value, given)
+            said = _after_the_model(source, built, (), changing) if given else ""
+            if said:
+                return said
+    raise NotPossible(f"behind {source.path.name}:{line} no statement changes the model that the optimizer was asked for")
+
+
+def with_the_rest(source: Source, line: int) -> str:
+    """A function that sorts parameters into groups forgets some: what is left becomes one more group."""
+    statement = source.statement_at(line)
+    function = source.enclosing(statement, cst.FunctionDef)
+    made = _made_at(statement)
+    if function is None or made is None or not isinstance(statement, cst.SimpleStatementLine):
+        raise NotPossible(f"{source.path.name}:{line} is not the line of a function that builds an optimizer")
+    text = source.code(statement)
+    parameters = [parameter.name.value for parameter in function.params.params]
+    asked = [name for name in parameters if re.search(rf"\b{re.escape(name)}\.(named_)?(parameters|modules)\(", source.code(function))]
+    handed_on = [source.code(arg.value) for call in source.all(cst.Call, made) if call is not made for arg in call.args]
+    models = asked or [name for name in parameters if name in handed_on]
+    if len(models) != 1:
+        raise NotPossible(f"it cannot be told which argument of the function around {source.path.name}:{line} is the model")
+    model = models[0]
+    returned = isinstance(statement.body[-1], cst.Return)
+    name = "optimizer" if returned else source.code(next(node for node in everything(statement) if isinstance(node, cst.Assign)).targets[0].target)
+    rest = (
+        f'held = {{id(p) for group in {name}.param_groups for p in group["params"]}}',
+        f'{name}.add_param_group({{"params": [p for p in {model}.parameters() if p.requires_grad and id(p) not in held]}})',
+    )
+    if returned:
+        source.before(statement, f"{name} = {text.removeprefix('return').strip()}", *rest)
+        source.edit(statement, lambda _: cst.parse_statement(f"return {name}\n"))
+    else:
+        source.after(statement, *rest)
+    return f"what fits none of the groups is trained too, in a group of its own (line {line})"
+
+
+def _made_at(statement: cst.CSTNode) -> cst.Call | None:
+    """The call whose value the statement returns, or gives a name."""
+    for node in everything(statement):
+        if isinstance(node, (cst.Return, cst.Assign)) and isinstance(node.value, cst.Call):
+            return node.value
+    return None
 
 
 def join_the_trainers_optimizer(source: Source, line: int) -> str:
@@ -82,7 +136,7 @@ def _through_a_variable(source: Source, statement: Statement, call: cst.Call) ->
     return ()
 
 
-def _after_the_model(source: Source, built: Built, others: Sequence[int]) -> str:
+def _after_the_model(source: Source, built: Built, others: Sequence[int], changing: Collection[str] = ()) -> str:
     """The model is changed, replaced or wrapped further down in the same block: build the optimizer behind that."""
     block = source.block_of(built.statement)
     at = block.index(built.statement)
@@ -90,7 +144,7 @@ def _after_the_model(source: Source, built: Built, others: Sequence[int]) -> str
     for index in range(at + 1, len(block)):
         if isinstance(block[index], (cst.FunctionDef, cst.ClassDef)):
             continue
-        change = _change(source, built, block[index], others)
+        change = _change(source, built, block[index], others, changing)
         if change is not None:
             last, wrapped = index, change or wrapped
     if last is None:
@@ -105,7 +159,7 @@ def _after_the_model(source: Source, built: Built, others: Sequence[int]) -> str
     return f"the optimizer {reason} after line {source.span(below).end.line}, when the model is complete"
 
 
-def _change(source: Source, built: Built, statement: Statement, others: Sequence[int]) -> str | None:
+def _change(source: Source, built: Built, statement: Statement, others: Sequence[int], changing: Collection[str] = ()) -> str | None:
     """None if the statement leaves the model alone; otherwise the model's new name, or an empty text if it keeps its own."""
     if isinstance(statement, (cst.For, cst.While)):
         return None
@@ -123,6 +177,8 @@ def _change(source: Source, built: Built, statement: Statement, others: Sequence
             if called_name(node) == "load_state_dict" and "assign" in source.code(node) and _receiver(source, node) in models:
                 return ""
             takes_model = any(model in {source.code(a.value) for a in node.args} for model in models)
+            if called_name(node) in changing and (takes_model or _receiver(source, node) in models):
+                return ""
             if takes_model and any(_holds(source, called_name(node), line) for line in others):
                 return ""
             if _receiver(source, node) in models and called_name(node) in ("add_module", "append", "resize_token_embeddings"):

@@ -46,6 +46,7 @@ def rule(chart: ProcessChart) -> Verdict:
     sure = bool(ghosts or late or replaced or (random and not chart.weights_files))
     latest = sorted(steppers, key=lambda optimizer: -optimizer.made)
     where = [Spot(o.at, "it was built from other parameters") for o in latest if o.at][:2]
+    where += [Spot(o.asked_at, "asked for here") for o in latest[:1] if o.asked_at]
     for at in sorted({p.made_at for p in late if p.made_at})[:2]:
         where.append(Spot(at, "made after the optimizer"))
     for at in sorted({p.frozen_at for p in orphans if p.frozen_at})[:1]:
@@ -66,7 +67,11 @@ def rule(chart: ProcessChart) -> Verdict:
         severity="critical" if sure else "note",
         step=3,
         statement="the optimizer was built from other parameters than those that the model computes with",
-        advice=["Build the optimizer from the final model: after heads are replaced, wrappers applied and weights re-assigned."],
+        advice=[
+            "Build the optimizer from the final model: after heads are replaced, wrappers applied and weights re-assigned."
+            if ghosts or late or replaced
+            else "See how the parameters are chosen: these were there when the optimizer was built, and fit none of its groups."
+        ],
     )
 
 
