@@ -326,7 +326,7 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "ranks/same-data-on-every-rank": Remedy(
         "Give the loader a DistributedSampler and call its set_epoch, or divide the data by rank.",
-        (at_the_first(loaders.divided_among_ranks),),
+        (in_the_files(loaders.prepared_by_accelerate), at_the_first(loaders.divided_among_ranks)),
     ),
     "ranks/uneven-batches": Remedy(
         "Use a DistributedSampler, which gives every rank the same number, or run the loop in `with model.join():`.",
@@ -342,7 +342,10 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "ranks/diverged-weights": Remedy(
         "Load or make the weights before wrapping the model in DDP, on every rank, or broadcast them once.",
-        (at_the_first(ranks.load_on_all, note="loads"), in_the_files(ranks.broadcast_before_the_optimizer)),
+        (
+            at_the_first(ranks.load_on_all, note="loads"), at_the_first(ranks.wrap_the_rest, note="outside of the wrapper"),
+            in_the_files(ranks.broadcast_before_the_optimizer),
+        ),
     ),
     "ranks/straggler": Remedy(
         "Give each rank as much work: shuffle before dividing, or give the loader workers.", (at_the_first(loaders.interleaved),),

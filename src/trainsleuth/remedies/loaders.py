@@ -89,6 +89,22 @@ def divided_among_ranks(source: Source, line: int) -> str:
     return f"the loader in line {source.first_line(call)} gives each rank its own part"
 
 
+def prepared_by_accelerate(source: Source) -> str:
+    """The loader that the training loop goes over is given to `accelerator.prepare`, as the model was."""
+    for prepare in called(source, "prepare"):
+        if not isinstance(prepare.func, cst.Attribute) or not source.enclosing(prepare, cst.FunctionDef):
+            continue
+        given = {source.code(arg.value) for arg in prepare.args}
+        for loop in source.all(cst.For, source.enclosing(prepare, cst.FunctionDef)):
+            loader = iterated(loop)
+            trains = called(source, "backward", below=loop) and not any(called(source, "backward", below=inner) for inner in source.all(cst.For, loop.body))
+            if trains and isinstance(loader, (cst.Name, cst.Attribute)) and source.code(loader) not in given:
+                name = source.code(loader)
+                source.after(source.statement_of(prepare), f"{name} = {source.code(prepare.func)}({name})")
+                return f"{name} is prepared too, and gives each rank its own part (line {source.first_line(prepare)})"
+    raise NotPossible("no loader of this file was left out of `prepare`")
+
+
 def _tell_the_epoch(source: Source, call: cst.Call) -> None:
     assign = source.enclosing(call, cst.Assign)
     name = source.code(assign.targets[0].target) if assign is not None and assign.value is call else ""

@@ -100,6 +100,29 @@ def _calls_of(source: Source, line: int) -> str:
     raise NotPossible(f"no collective at {source.path.name}:{line} stands under a condition")
 
 
+def wrap_the_rest(source: Source, line: int) -> str:
+    """Beside the model that is wrapped in DDP the optimizer holds another one: it is wrapped too."""
+    wraps = [
+        node for node in source.all(cst.Assign)
+        if isinstance(node.value, cst.Call) and called_name(node.value) in WRAPPERS and node.value.args
+    ]  # fmt: skip
+    wrapped = {source.code(target.target) for node in wraps for target in node.targets}
+    for node in source.all(cst.Assign):
+        if not isinstance(node.value, cst.Call) or ("optim" not in source.code(node.value.func) and "zero_grad" not in source.code(source.module)):
+            continue
+        held = [source.code(call.func.value) for call in called(source, "parameters", below=node.value) if isinstance(call.func, cst.Attribute)]
+        rest = [name for name in dict.fromkeys(held) if name not in wrapped]
+        if wraps and rest and set(held) & wrapped:
+            last = wraps[-1]
+            assert isinstance(last.value, cst.Call)
+            for name in reversed(rest):
+                first, *others = last.value.args
+                call = last.value.with_changes(args=[first.with_changes(value=cst.parse_expression(name)), *others])
+                source.after(source.statement_of(last), f"{name} = {source.code(call)}")
+            return f"{', '.join(rest)} {'is' if len(rest) == 1 else 'are'} wrapped in DDP too (behind line {source.first_line(last)})"
+    raise NotPossible("no model beside the wrapped one was found in the optimizer")
+
+
 def load_on_all(source: Source, line: int) -> str:
     """Weights that one rank alone loads are loaded by all."""
     statement = source.statement_at(line)

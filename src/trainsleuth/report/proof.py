@@ -16,6 +16,7 @@ from trainsleuth.trials.trial import Known, Outcome
 from trainsleuth.trials.verdict import Verdict
 
 ASKED = "asked"
+SEEN_IN_NUMBERS = ("ranks/diverged-weights", "ranks/same-data-on-every-rank")  # nothing stands still there
 MARKS = {"control": "", "knob": "", "placebo": "placebo", "remedy": "patched"}
 
 
@@ -136,7 +137,7 @@ def trial_line(label: str, outcome: Outcome, rule: str, mark: str = "") -> str:
     if outcome.kind in ("crash", "nan", "not applicable"):
         loss = f"{outcome.kind}: {shortened(outcome.why)}" if outcome.why else outcome.kind
         return f"{label:<14} {loss}"
-    if rule.startswith(("hang/", "ranks/")):
+    if rule.startswith(("hang/", "ranks/")) and rule not in SEEN_IN_NUMBERS:
         pace = f", {1000 * outcome.pace:.0f} ms each" if outcome.pace else ""
         loss = f"{shortened(outcome.why) or outcome.kind}{pace}"
         return f"{label:<17} {loss:<33} {mechanism_words(rule, outcome):<23} {mark}".rstrip()

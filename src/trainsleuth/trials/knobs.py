@@ -62,7 +62,7 @@ class Knob:
             return {"at": [[place.file, place.line] for place in where[:1]]}
         if self.name == "ranks-do-not-wait":
             return {"at": [[place.file, place.line] for place in where], "in_backward": any("backward" in place.note for place in where)}
-        if self.name in ("graph-kept", "same-shape-loss", "backward-by-autograd"):
+        if self.name in ("graph-kept", "own-share", "same-shape-loss", "backward-by-autograd"):
             return {"at": [[place.file, place.line] for place in where]}
         return dict(self.given)
 
@@ -192,6 +192,8 @@ _ALL = (
          ("hang/dataloader-worker",), ("crash/exception",), argument="count"),
     Knob("locks-as-one", "one lock", "all locks that the program makes itself are one, which its holder may take again",
          "locks that wait for each other", ("hang/python-lock",)),
+    Knob("own-share", "own batches", "of the batches of the named loader each rank keeps its own share",
+         "batches that are the same on every rank", ("ranks/same-data-on-every-rank",)),
     Knob("ranks-do-not-wait", "no waiting", "at the named lines no rank waits for the others: collectives return at once",
          "ranks that do not make the same calls", ("ranks/collective-missing", "ranks/collective-mismatch", "ranks/uneven-batches")),
     # -- placebos ------------------------------------------------------------------------------------------------------

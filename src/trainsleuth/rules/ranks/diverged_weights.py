@@ -2,7 +2,8 @@
 
 What it detects
     At the same step the ranks apply the same gradient (so it is averaged) to weights that are not the same. Or the model is wrapped in
-    DDP, no forward goes through the wrapper, and gradients and weights of the ranks differ: nothing is averaged at all.
+    DDP, no forward goes through the wrapper, and gradients and weights of the ranks differ: nothing is averaged at all. Or a part of what is
+    trained is not wrapped, began equal on all ranks, and drifts apart while the wrapped part stays the same.
 Why it matters
     Each rank trains another model with the others' gradients. The loss of one rank may look fine; what is saved is one of several.
 How it is confirmed
@@ -18,6 +19,7 @@ from trainsleuth.case.entries import Place, place
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, run_rule
 from trainsleuth.rules.side_by_side import Rank, close, ranks_of
+from trainsleuth.rules.wording import number
 
 SAME_GRADIENT = 1e-5
 OTHER_WEIGHT = 1e-3
@@ -46,7 +48,7 @@ def rule(run: RunChart) -> Verdict:
             ],
             step=window,
         )
-    return _past_the_wrapper(ranks)
+    return _past_the_wrapper(ranks) or _outside_the_wrapper(ranks)
 
 
 def _past_the_wrapper(ranks: list[Rank]) -> Verdict:
@@ -72,6 +74,53 @@ def _past_the_wrapper(ranks: list[Rank]) -> Verdict:
         statement="the forward goes to the inner model (`.module`), where nothing synchronises",
         advice=["Call the wrapper: put what is computed into `forward`, and call `model(…)`, not `model.module.something(…)`."],
         step=apart[ENOUGH - 1],
+    )
+
+
+def _outside_the_wrapper(ranks: list[Rank]) -> Verdict:
+    """Part of the model is wrapped in DDP, and another part, which began equal on all ranks, drifts apart beside it."""
+    if len(ranks) < 2 or any(not rank.chart.ddp for rank in ranks):
+        return None
+    one, other = ranks[:2]
+    windows = sorted(set(one.chart.looks) & set(other.chart.looks))
+    wrapped = {number for model in one.chart.models.values() if model.kind == "DistributedDataParallel" for number in model.parameters}
+    if len(windows) < ENOUGH or not wrapped:
+        return None
+
+    def equal(window: int, key: tuple[str, int], what: int, error: float) -> bool:
+        return close(one.chart.looks[window][key][what], other.chart.looks[window][key][what], error)
+
+    keys = [key for key in one.chart.looks[windows[0]] if all(key in rank.chart.looks[window] for rank in (one, other) for window in windows)]
+    shared = [key for key in keys if key[1] in wrapped and all(equal(window, key, 0, SAME_GRADIENT) for window in windows)]
+    drifting = [
+        key for key in keys
+        if key[1] not in wrapped and equal(windows[0], key, 1, OTHER_WEIGHT)
+        and sum(not equal(window, key, 0, OTHER_WEIGHT) for window in windows) > len(windows) / 2
+        and not equal(windows[-1], key, 1, OTHER_WEIGHT)
+    ]  # fmt: skip
+    if not shared or not drifting or any(not equal(windows[-1], key, 1, SAME_GRADIENT) for key in shared):
+        return None
+    numbers = {key[1] for key in drifting}
+    model = next((m for m in one.chart.models.values() if m.kind != "DistributedDataParallel" and numbers & set(m.parameters)), None)
+    called = [at for (_, grad, _), at in model.places.items() if grad and at] if model is not None else []
+    first, last = (tuple(rank.chart.looks[window][drifting[0]][1] for rank in (one, other)) for window in (windows[0], windows[-1]))
+    named = [_name(one, key) for key in drifting]
+    return Seen(
+        title=f"{len(drifting)} parameters are trained outside of DDP: their gradients are not shared, and the ranks drift apart",
+        where=[
+            *[Spot(at, "trained here, outside of the wrapper") for at in called[:1]],
+            *[Spot(at, "wrapped here, without them") for fact in one.chart.ddp if (at := place(fact["at"]))][:1],
+        ],
+        evidence=[
+            f"outside: {', '.join(named[:4])}{f' and {len(named) - 4} more' if len(named) > 4 else ''}",
+            f"norm of {named[0]} on ranks {one.number} and {other.number}: {number(first[0])} and {number(first[1])} in window {windows[0]:,}, "
+            f"{number(last[0])} and {number(last[1])} in window {windows[-1]:,}",
+            f"the {len(shared)} parameters inside of the wrapper have the same gradients on both",
+        ],
+        severity="warning",
+        statement="what is not part of the wrapped model gets no gradients from the other ranks",
+        advice=["Wrap one module that holds everything that is trained, or wrap this part as well."],
+        step=windows[ENOUGH - 1],
     )
 
 
