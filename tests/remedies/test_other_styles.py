@@ -14,6 +14,78 @@ from trainsleuth.rules.catalogue import all_rules
 # rule, source, lines of the finding (`text|note`), evidence, lines taken out, lines put in
 STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
     (
+        "stall/params-not-in-optimizer",
+        """
+        def fit(cfg):
+            net = build(cfg)
+            opt = make_optimizer(net, cfg.lr)
+            net = fresh_head(net, 12)
+            train(net, opt)
+
+        def fresh_head(net, n):
+            net.head = nn.Linear(net.width, n)
+            return net
+
+        def make_optimizer(net, lr):
+            return torch.optim.AdamW(sorted_groups(net), lr=lr)
+        """,
+        ["return torch.optim|it was built from other parameters", "opt = make|asked for here", "net.head =|made after the optimizer"], [],
+        ["net = fresh_head(net, 12)"], ["net = fresh_head(net, 12)"],
+    ),
+    (
+        "stall/params-not-in-optimizer",
+        """
+        def make_optimizer(net, lr):
+            return torch.optim.AdamW(sorted_groups(net, 0.1), lr=lr)
+        """,
+        ["return torch.optim|it was built from other parameters"], [],
+        ["return torch.optim.AdamW(sorted_groups(net, 0.1), lr=lr)"],
+        ["optimizer = torch.optim.AdamW(sorted_groups(net, 0.1), lr=lr)",
+         'held = {id(p) for group in optimizer.param_groups for p in group["params"]}',
+         'optimizer.add_param_group({"params": [p for p in net.parameters() if p.requires_grad and id(p) not in held]})',
+         "return optimizer"],
+    ),
+    (
+        "ranks/diverged-weights",
+        """
+        def main():
+            trunk, top = Trunk(), Top()
+            trunk = DistributedDataParallel(trunk, broadcast_buffers=False)
+            opt = torch.optim.SGD(list(trunk.parameters()) + list(top.parameters()), lr=0.1)
+            loss = top(trunk(x)).sum()
+        """,
+        ["loss = top|trained here, outside of the wrapper", "trunk = Dist|wrapped here, without them"], [],
+        [], ["top = DistributedDataParallel(top, broadcast_buffers=False)"],
+    ),
+    (
+        "ranks/same-data-on-every-rank",
+        """
+        def main():
+            net, opt = acc.prepare(net, opt)
+            for epoch in range(3):
+                for x, y in batches:
+                    acc.backward(net(x).sum())
+        """,
+        ["acc.backward|the same loss on every rank"], [],
+        [], ["batches = acc.prepare(batches)"],
+    ),
+    (
+        "schedule/decays-to-zero-early",
+        """
+        def main():
+            opt = torch.optim.AdamW(net.parameters())
+            plan = linear(opt, 2, 10)
+            for epoch in range(10):
+                for x in batches:
+                    opt.zero_grad()
+                    net(x).backward()
+                    opt.step()
+                    plan.step()
+        """,
+        ["opt = torch|the learning rate it starts with"], [],
+        ["plan.step()"], ["plan.step()"],
+    ),
+    (
         "stall/inputs-and-targets-misaligned",
         """
         class Blocks(Dataset):

@@ -266,6 +266,15 @@ SMALL: list[tuple[str, dict[str, Any], str, str]] = [
     ("next-token", {}, "words = torch.arange(20).reshape(2, 10); logits = nn.Embedding(20, 20)(words)[:, :-2]\n"
      "right = nn.functional.cross_entropy(logits.flatten(0, 1), words[:, 1:-1].flatten())\n"
      "print(right.item() == nn.functional.cross_entropy(logits.flatten(0, 1), words[:, 2:].flatten()).item())", "True"),
+    ("workers", {"count": 0}, DATA + "from torch.utils.data import get_worker_info\nlist(DataLoader(data, 4, num_workers=2))\n"
+     "print(get_worker_info().id, get_worker_info().num_workers)", "0 1"),
+    ("finite-weights", {}, "model = nn.Linear(8, 2)\nwith torch.no_grad():\n    model.weight[0, 0] = float('nan')\n"
+     "print(bool(model(x).isfinite().all()))", "True"),
+    ("learning-rate", {"factor": 1.0, "hold": True}, MODEL + "before = opt.param_groups[0]['lr']\n"
+     "opt.register_step_pre_hook(lambda *_: print(opt.param_groups[0]['lr'] == before, end=' '))\n"
+     "for factor in (1, 100):\n    opt.param_groups[0]['lr'] = before * factor; model(x).sum().backward(); opt.step()", "True True"),
+    ("locks-as-one", {}, "import queue, threading\none, other = threading.Lock(), threading.Lock()\n"
+     "with one, other, one:\n    print(one is other, queue.Queue().mutex is one)", "True False"),
     ("threads", {"count": 1}, "torch.set_num_threads(3); print(torch.get_num_threads())", "1"),
     ("onednn-off", {}, "print(torch.backends.mkldnn.enabled)", "False"),
     ("compile-off", {}, "model = nn.Linear(8, 2); print(torch.compile(model) is model)", "True"),
@@ -287,6 +296,24 @@ def test_a_knob_changes_what_it_says(tmp_path: Path, run: Run, knob: str, option
     _, said, facts = run(tmp_path / "a", source, Setting(knob, options))
     assert said.strip() == printed
     assert any(fact["k"] == "knob_acted" and fact["knob"] == knob for fact in facts)
+
+
+ALONE = """
+import torch.distributed as dist
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+work = dist.all_reduce(x, async_op=True)  # here
+parts = [torch.zeros(2) for _ in range(2)]
+dist.all_gather(parts, torch.ones(2))  # here too
+print(work.wait(), [part.tolist() for part in parts])
+dist.barrier()
+"""
+
+
+def test_a_collective_at_the_named_lines_returns_at_once(tmp_path: Path, run: Run) -> None:
+    places = [*at(tmp_path / "a", ALONE, "# here"), *at(tmp_path / "a", ALONE, "# here too")]
+    _, said, facts = run(tmp_path / "a", ALONE, Setting("ranks-do-not-wait", {"at": places}))
+    assert said.strip() == "True [[1.0, 1.0], [1.0, 1.0]]"
+    assert sum(fact["k"] == "collective" for fact in facts) >= 1
 
 
 CUTS = """

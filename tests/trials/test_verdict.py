@@ -356,7 +356,7 @@ def test_a_wrong_gradient_is_proved_by_the_numbers_that_it_changes(turned: Outco
 
 
 def test_where_the_guilty_lines_were_rewritten_a_run_that_goes_on_has_lost_the_mechanism() -> None:
-    rule, stands = "hang/queue-nobody-feeds", Outcome("hang", fired={"hang/python-lock": "a.py:3"})
+    rule, stands = "hang/queue-nobody-feeds", Outcome("hang", fired={"hang/queue-nobody-feeds": "a.py:3"})
     trials = [known("control", stands), known("knob", Outcome("healthy", "went on to its end")), [known("placebo", stands)] * 2]
     repeats = [known("knob", Outcome("healthy"))] * 2
     assert judge(rule, *trials, repeats, "hang").status == "workaround"  # type: ignore[arg-type]

@@ -97,7 +97,8 @@ def prepared_by_accelerate(source: Source) -> str:
         given = {source.code(arg.value) for arg in prepare.args}
         for loop in source.all(cst.For, source.enclosing(prepare, cst.FunctionDef)):
             loader = iterated(loop)
-            trains = called(source, "backward", below=loop) and not any(called(source, "backward", below=inner) for inner in source.all(cst.For, loop.body))
+            inner = [call for each in source.all(cst.For, loop.body) for call in called(source, "backward", below=each)]
+            trains = called(source, "backward", below=loop) and not inner
             if trains and isinstance(loader, (cst.Name, cst.Attribute)) and source.code(loader) not in given:
                 name = source.code(loader)
                 source.after(source.statement_of(prepare), f"{name} = {source.code(prepare.func)}({name})")

@@ -6,7 +6,8 @@ What it detects
 Why it matters
     It never ends.
 How it is confirmed
-    By the stacks of all threads. Which locks each of them holds is read off the `with` blocks around the lines it stands in.
+    By the stacks of all threads. Which locks each of them holds is read off the `with` blocks around the lines it stands in. A trial in which
+    all locks of the program are one goes on (knob `locks-as-one`).
 How to cure it
     Take locks in one order everywhere, hold them as short as possible, or use an RLock where a thread takes its own lock again.
 When it is wrong
@@ -20,7 +21,7 @@ from trainsleuth.rules.kinds import Spot, Verdict, run_rule
 from trainsleuth.rules.locate import held_locks
 
 
-@run_rule("hang/python-lock")
+@run_rule("hang/python-lock", settled_by=("locks-as-one",))
 def rule(run: RunChart) -> Verdict:
     still = run.standstill()
     for process, thread in s.end_of_chain(still) if still is not None else ():

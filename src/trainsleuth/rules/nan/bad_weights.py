@@ -6,7 +6,8 @@ What it detects
 Why it matters
     The checkpoint was written after the damage was done. Training from it cannot work, whatever the learning rate.
 How it is confirmed
-    The numbers themselves are the proof; they are counted once, when weights are loaded and when a model is first called.
+    The numbers themselves; they are counted once, when weights are loaded and when a model is first called. A trial in which they are
+    replaced before the first step stays finite (knob `finite-weights`).
 How to cure it
     Go back to an older checkpoint, and check before saving. Where a buffer is bad (a running variance), it can be reset.
 When it is wrong
@@ -21,7 +22,7 @@ from trainsleuth.rules.origins import CONSEQUENCES, KINDS, SYMPTOMS, went_bad
 from trainsleuth.rules.wording import count
 
 
-@cause_rule("nan/bad-weights", explains=SYMPTOMS, masks=(*CONSEQUENCES, *KINDS))
+@cause_rule("nan/bad-weights", explains=SYMPTOMS, settled_by=("finite-weights",), masks=(*CONSEQUENCES, *KINDS))
 def rule(chart: ProcessChart) -> Verdict:
     for fact in chart.bad_weights:
         names = [name for name, _ in fact["rows"]]

@@ -7,7 +7,8 @@ What it detects
 Why it matters
     The operation that overflowed is innocent. Guarding it would only hide that the steps are too large.
 How it is confirmed
-    A trial with a tenth of the learning rate stays finite (knob `learning-rate-tenth`); another seed does not help.
+    A trial with a tenth of the learning rate stays finite (knob `learning-rate-tenth`), or one whose rate does not grow
+    (`learning-rate-held`), or one with a hundredth; another seed does not help.
 How to cure it
     Lower the learning rate, warm it up, clip gradients (torch.nn.utils.clip_grad_norm_), normalise inputs and targets.
 When it is wrong
@@ -26,7 +27,10 @@ from trainsleuth.rules.wording import number
 PARTS = 20
 
 
-@cause_rule("nan/diverged", explains=SYMPTOMS, settled_by=("learning-rate-tenth",), masks=CONSEQUENCES)
+@cause_rule(
+    "nan/diverged", explains=SYMPTOMS, masks=CONSEQUENCES,
+    settled_by=("learning-rate-tenth", "learning-rate-held", "learning-rate-hundredth"),
+)  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     seen = judged(
         chart,

@@ -26,8 +26,9 @@ ADVICE = ["Take the collective out of the branch that only some ranks run, or le
 
 
 @run_rule(
-    "ranks/collective-missing", explains=ABOUT_RANKS, masks=("hang/python-lock", "hang/queue-nobody-feeds", "hang/input-blocked")
-)
+    "ranks/collective-missing", explains=ABOUT_RANKS, settled_by=("ranks-do-not-wait",),
+    masks=("hang/python-lock", "hang/queue-nobody-feeds", "hang/input-blocked"),
+)  # fmt: skip
 def rule(run: RunChart) -> Verdict:
     still, ranks = run.standstill(), ranks_of(run)
     if still is None or len(ranks) < 2:

@@ -20,7 +20,7 @@ from trainsleuth.rules.side_by_side import Rank, ranks_of
 ENOUGH = 5
 
 
-@run_rule("ranks/same-data-on-every-rank", explains=())
+@run_rule("ranks/same-data-on-every-rank", explains=(), settled_by=("own-share",))
 def rule(run: RunChart) -> Verdict:
     ranks = ranks_of(run)
     if len(ranks) < 2 or not all(rank.chart.ddp or rank.collectives >= rank.chart.windows > 0 for rank in ranks):

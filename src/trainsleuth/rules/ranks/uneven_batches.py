@@ -21,7 +21,7 @@ from trainsleuth.rules.still import duration
 
 
 @run_rule(
-    "ranks/uneven-batches", explains=ABOUT_RANKS,
+    "ranks/uneven-batches", explains=ABOUT_RANKS, settled_by=("ranks-do-not-wait",),
     masks=("ranks/collective-missing", "ranks/collective-mismatch", "hang/python-lock", "hang/queue-nobody-feeds", "hang/input-blocked"),
 )  # fmt: skip
 def rule(run: RunChart) -> Verdict:
