@@ -80,7 +80,8 @@ class OptimizerRecord:
     def before_backward(self) -> None:
         self._notice_clearing(None)
         grad = self._sentinel_grad()
-        if not self.pending and self.windows and grad is not None and grad is self._grad and grad._version == self._grad_version:
+        left_by_step = self.windows and not self.pending and not self._partly
+        if left_by_step and grad is not None and grad is self._grad and grad._version == self._grad_version:
             self._residue = self._residue or _has_numbers(grad)
 
     def after_backward(self, backward: Backward) -> None:
@@ -139,10 +140,13 @@ class OptimizerRecord:
         self._close()
 
     def wake(self) -> None:
-        """Begin to look at gradients again: what was known of them is out of date."""
+        """Begin to look at gradients again: what was known of them is out of date, and what is there now no backward to come has made."""
         self.pending, self._dropped, self._dropped_before = [], [], []
         self._grad, self._grad_version, self._residue = None, -1, False
         self._partly = True
+        grad = self._sentinel_grad()
+        if grad is not None:
+            self._know(grad)
 
     # -- inner workings --------------------------------------------------------------------------------------------
 

@@ -43,6 +43,29 @@ def test_one_of_two_optimizers_never_steps(run_source: Run) -> None:
     assert "torch.optim.Adam([*trunk" in line_of(seen, "step never ran")
 
 
+def test_gradients_that_another_optimizers_backward_finds_are_not_discarded(run_source: Run) -> None:
+    """Each is cleared right before its own backward, so the first backward finds what the other's last step has left."""
+    seen = run_source("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        parts = [nn.Linear(8, 1) for _ in range(2)]
+        optimizers = [torch.optim.Adam(part.parameters(), lr=0.01) for part in parts]
+        for _ in range(1500):
+            x = torch.randn(32, 8)
+            for part, optimizer in zip(parts, optimizers):
+                optimizer.zero_grad()
+                nn.functional.mse_loss(part(x).squeeze(-1), x.sum(1)).backward()
+            for optimizer in optimizers:
+                optimizer.step()
+        """)
+    assert seen.rules == [], seen.why()
+    (process,) = seen.chart.training()
+    assert [optimizer.windows for optimizer in process.optimizers.values()] == [1500, 1500]
+    assert [optimizer.discarded for optimizer in process.optimizers.values()] == [0, 0]
+
+
 def test_two_optimizers_that_take_turns_are_no_finding(run_source: Run) -> None:
     seen = run_source("""
         import torch
