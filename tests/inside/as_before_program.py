@@ -125,6 +125,20 @@ def lazily():
         print("lazy", loss.item().hex())
 
 
+def attributes():
+    """`requires_grad` of a module is an attribute like any other, and none where nobody has set it."""
+    model, plain = nn.Sequential(nn.Linear(3, 4), nn.ReLU()), nn.Linear(2, 2)
+    model[0].requires_grad = False
+    again = pickle.loads(pickle.dumps(model))
+    print("set", vars(again[0])["requires_grad"], "requires_grad" in dir(again[0]), again[0].weight.requires_grad)
+    print("not set", hasattr(plain, "requires_grad"), [name for name in dir(plain) if not hasattr(plain, name)], hasattr(nn.Module, "requires_grad"))
+    del model[0].requires_grad
+    try:
+        print(model[0].requires_grad)
+    except AttributeError as problem:
+        print("deleted:", problem)
+
+
 def warned():
     """Torch addresses these to the line that calls it."""
     F.mse_loss(torch.ones(3, 1, requires_grad=True), torch.ones(3))
@@ -143,7 +157,7 @@ def caught():
 if __name__ == "__main__":
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    for part in (scripting, tracing, transforms, copies, subclasses, lazily, warned, caught):
+    for part in (scripting, tracing, transforms, copies, subclasses, lazily, attributes, warned, caught):
         part()
         print(part.__name__, "done", torch.rand(()).item().hex())
     print(sys.path[1:], [name for name in ("sitecustomize", "usercustomize") if getattr(sys.modules.get(name), "mine", False)])

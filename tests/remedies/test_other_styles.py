@@ -46,6 +46,33 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
          "return optimizer"],
     ),
     (
+        "stall/params-frozen",
+        """
+        def unlock(self, stages):
+            for stage in stages:
+                stage.requires_grad = self.cfg.unlock
+        """,
+        ["stage.requires_grad =|sets an attribute of the Sequential, not of its parameters"], [],
+        ["stage.requires_grad = self.cfg.unlock"], ["stage.requires_grad_(self.cfg.unlock)"],
+    ),
+    (
+        "stall/inputs-and-targets-misaligned",
+        """
+        def longest_first(batch):
+            words, tags = zip(*batch)
+            lengths = torch.tensor([len(w) for w in words])
+            order = lengths.argsort(descending=True)
+            padded = pad_sequence(words, batch_first=True)[order]
+            return padded, lengths[order], torch.tensor(tags)
+
+        def train():
+            for padded, lengths, tags in loader:
+                loss = criterion(net(padded, lengths), tags)
+        """,
+        ["loss = crit|inputs and targets meet here"], [],
+        ["return padded, lengths[order], torch.tensor(tags)"], ["return padded, lengths[order], torch.tensor(tags)[order]"],
+    ),
+    (
         "ranks/diverged-weights",
         """
         def main():
@@ -1055,7 +1082,7 @@ def test_a_variable_from_outside_is_taken_away_there(tmp_path: Path) -> None:
 def test_every_cause_has_a_remedy_and_every_remedy_is_tested_here() -> None:
     tested = {row[0] for row in STYLES} | {row[0] for row in ADVICE}
     elsewhere = {
-        "stall/params-frozen", "stall/accumulated-gradients-discarded", "mode/eval-during-training",
+        "stall/accumulated-gradients-discarded", "mode/eval-during-training",
         "hang/two-openmp-runtimes", "precision/accuracy-loss",  # the last in test_keep_32.py
     }  # fmt: skip
     assert set(REMEDIES) - elsewhere == tested

@@ -808,3 +808,33 @@ def test_momentum_that_is_loaded_without_its_schedule_is_a_resume_too(run_source
         train(net, optimizer, schedule)
         """)
     assert "schedule/reset-on-resume" in seen.rules, seen.why()
+
+
+STAGES = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 3))
+for parameter in net.parameters():
+    parameter.requires_grad_(False)
+net[2].{freed}
+net[4].requires_grad_(True)
+optimizer = torch.optim.Adam([p for p in net.parameters() if p.requires_grad])
+for _ in range(200):
+    x = torch.randn(32, 8)
+    loss = nn.functional.cross_entropy(net(x), x[:, :3].argmax(1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_module_that_is_freed_by_an_attribute_stays_frozen(run_source: Run) -> None:
+    seen = run_source(STAGES.format(freed="requires_grad = True"))
+    assert seen.rules[:1] == ["stall/params-frozen"], seen.why()
+    assert line_of(seen, "sets an attribute of the Linear") == "net[2].requires_grad = True"
+
+
+def test_a_module_that_is_freed_by_the_call_is_no_finding(run_source: Run) -> None:
+    assert run_source(STAGES.format(freed="requires_grad_(True)")).rules == []

@@ -147,7 +147,10 @@ REMEDIES: dict[str, Remedy] = {
     # -- it runs and does not learn ------------------------------------------------------------------------------------
     "stall/params-frozen": Remedy(
         "Freeze by module instead of by a pattern in names, and print what is left trainable.",
-        (partial(_params_frozen, plain=False), partial(_params_frozen, plain=True)),
+        (
+            at_the_first(params_frozen.call_what_was_set, note="sets an attribute of the"),
+            partial(_params_frozen, plain=False), partial(_params_frozen, plain=True),
+        ),
     ),
     "stall/params-not-in-optimizer": Remedy(
         "Build the optimizer from the final model: after heads are replaced, wrappers applied, weights loaded.",
@@ -213,8 +216,8 @@ REMEDIES: dict[str, Remedy] = {
     "stall/inputs-and-targets-misaligned": Remedy(
         "Follow one sample from its file to the loss; shuffle pairs, never one side alone.",
         (
-            in_the_files(loaders.same_order_for_both), in_the_files(loaders.one_order_for_two_loaders),
-            at_the_first(loss_arguments.argmax_over_classes),
+            in_what_they_import(loaders.same_order_for_both), in_what_they_import(loaders.the_rest_in_the_same_order),
+            in_the_files(loaders.one_order_for_two_loaders), at_the_first(loss_arguments.argmax_over_classes),
             in_what_they_import(targets.shifted_once), in_what_they_import(targets.other_way_round),
         ),
     ),

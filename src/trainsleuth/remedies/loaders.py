@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 from libcst import matchers as m
@@ -21,6 +22,7 @@ from trainsleuth.remedies.expressions import (
 )
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, names_in
 
+TENSORS = ("tensor", "as_tensor", "LongTensor", "FloatTensor", "stack", "from_numpy", "pad_sequence")
 ORDERS = ("randperm", "permutation", "argsort", "shuffle")
 
 
@@ -167,6 +169,47 @@ def same_order_for_both(source: Source) -> str:
             source.after(source.statement_of(node), f"{loose[0]} = {loose[0]}[{order}]")
             return f"{loose[0]} is put in the same order as {target.value} (line {source.first_line(node)})"
     raise NotPossible("no line was recognised that puts one side in another order")
+
+
+def the_rest_in_the_same_order(source: Source) -> str:
+    """A function sorts or shuffles one part of what it hands out (a collate function, longest first): the other parts get the order too."""
+    for function in source.all(cst.FunctionDef):
+        orders = [source.code(node.targets[0].target) for node in source.all(cst.Assign, function) if isinstance(node.targets[0].target, cst.Name)]
+        for order in (name for name in orders if _is_an_order(source, function, name)):
+            ordered = _depends_on(source, function, order)
+            for parts in _handed_out(function):
+                loose = [part for part in parts if not names_in(part) & ordered]
+                if 0 < len(loose) < len(parts) and all(_is_made_of(source, function, part) for part in loose):
+                    for part in loose:
+                        source.replace(part, cst.parse_expression(f"{source.code(part)}[{order}]"))
+                    said = " and ".join(source.code(part) for part in loose)
+                    return f"{said} is put in the same order as the rest (line {source.first_line(loose[0])})"
+    raise NotPossible("no function was recognised that puts only a part of what it hands out in another order")
+
+
+def _depends_on(source: Source, home: cst.CSTNode, name: str) -> set[str]:
+    """The names of what is computed with the help of this one, and its own."""
+    found, before = {name}, 0
+    while len(found) > before:
+        before = len(found)
+        for node in source.all(cst.Assign, home):
+            if names_in(node.value) & found:
+                found |= {inner for target in node.targets for inner in names_in(target.target)}
+    return found
+
+
+def _handed_out(function: cst.FunctionDef) -> Iterator[list[cst.BaseExpression]]:
+    for node in everything(function):
+        if isinstance(node, (cst.Yield, cst.Return)) and isinstance(node.value, (cst.Tuple, cst.Dict)):
+            yield [element.value for element in node.value.elements]
+
+
+def _is_made_of(source: Source, function: cst.FunctionDef, part: cst.BaseExpression) -> bool:
+    """Whether a tensor is made here from what the function was given, one entry for each sample."""
+    if isinstance(part, cst.Name):
+        made = [node.value for node in source.all(cst.Assign, function) if source.code(node.targets[0].target) == part.value]
+        return len(made) == 1 and isinstance(made[0], cst.Call) and called_name(made[0]) in TENSORS
+    return isinstance(part, cst.Call) and called_name(part) in TENSORS
 
 
 def _is_an_order(source: Source, home: cst.CSTNode, name: str) -> bool:

@@ -20,6 +20,17 @@ def rewrite(source: Source, lines: Sequence[int], evidence: Sequence[str]) -> st
     return "; ".join(dict.fromkeys(said))
 
 
+def call_what_was_set(source: Source, line: int) -> str:
+    """`module.requires_grad = True` becomes `module.requires_grad_(True)`."""
+    statement = source.statement_at(line)
+    for node in everything(statement):
+        if isinstance(node, cst.Assign) and source.first_line(node) == line and len(node.targets) == 1 and _sets_requires_grad(node):
+            target = cst.ensure_type(node.targets[0].target, cst.Attribute)
+            source.replace(node, cst.Expr(cst.parse_expression(f"{source.code(target.value)}.requires_grad_({source.code(node.value)})")))
+            return f"line {line} calls requires_grad_, which reaches the module's parameters"
+    raise NotPossible(f"{source.path.name}:{line} does not set requires_grad in a plain assignment")
+
+
 def _rewrite_line(source: Source, line: int, evidence: str) -> str:
     statement = source.statement_at(line)
     narrowed = _through_a_wrapper(source, statement, evidence) or _part_of_a_name(source, statement, evidence)

@@ -72,6 +72,8 @@ def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], r
         why = "the control learns, and the finding is only a note: there is no symptom to explain"
         return Verdict(rule, "inconclusive", why, trials)
     status, why, more = _unfit(runs, symptom) or _judge(rule, runs, symptom_of(symptom, runs.control), rewritten)
+    if status == "confirmed" and turned.label == "one batch":
+        why = f"one batch, whose pairs stay the same, is learnt by heart, so model, loss and optimizer can learn: {why}"
     return Verdict(rule, status, why, trials, more)
 
 

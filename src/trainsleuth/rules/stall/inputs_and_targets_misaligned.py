@@ -75,7 +75,7 @@ def rule(chart: ProcessChart) -> Verdict:
         severity="warning",
         step=now.curve.count,
         statement="targets may be paired with the wrong inputs",
-        advice=["Follow one sample from file to loss. The trial `overfit-one-batch` would settle it."],
+        advice=["Follow one sample from file to loss; what sorts or shuffles (a collate function too) must do it to inputs and targets alike."],
         certain=False,
     )
 
