@@ -73,6 +73,39 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["return padded, lengths[order], torch.tensor(tags)"], ["return padded, lengths[order], torch.tensor(tags)[order]"],
     ),
     (
+        "stall/inputs-and-targets-misaligned",
+        """
+        def pad_batch(items):
+            seqs, labels = zip(*items)
+            labels = torch.tensor(labels)
+            seqs = sorted(seqs, key=lambda s: s.shape[0], reverse=True)
+            return pad_sequence(seqs), labels
+
+        def train():
+            for seqs, labels in loader:
+                loss = criterion(net(seqs), labels)
+        """,
+        ["loss = crit|inputs and targets meet here"], [],
+        ["seqs, labels = zip(*items)", "seqs = sorted(seqs, key=lambda s: s.shape[0], reverse=True)"],
+        ["seqs, labels = zip(*sorted(items, key=lambda sample: sample[0].shape[0], reverse=True))"],
+    ),
+    (
+        "stall/inputs-and-targets-misaligned",
+        """
+        def collate(batch):
+            ids, tags = map(list, zip(*batch))
+            ids.sort(key=len)
+            return pad_sequence(ids), torch.tensor(tags)
+
+        def train():
+            for ids, tags in loader:
+                loss = criterion(net(ids), tags)
+        """,
+        ["loss = crit|inputs and targets meet here"], [],
+        ["ids, tags = map(list, zip(*batch))", "ids.sort(key=len)"],
+        ["ids, tags = map(list, zip(*sorted(batch, key=lambda sample: len(sample[0]))))"],
+    ),
+    (
         "ranks/diverged-weights",
         """
         def main():

@@ -277,6 +277,7 @@ SMALL: list[tuple[str, dict[str, Any], str, str]] = [
      "with one, other, one:\n    print(one is other, queue.Queue().mutex is one)", "True False"),
     ("threads", {"count": 1}, "torch.set_num_threads(3); print(torch.get_num_threads())", "1"),
     ("onednn-off", {}, "print(torch.backends.mkldnn.enabled)", "False"),
+    ("onednn-off", {}, "torch.backends.mkldnn.enabled = True; print(torch.backends.mkldnn.enabled)", "False"),
     ("compile-off", {}, "model = nn.Linear(8, 2); print(torch.compile(model) is model)", "True"),
     ("checkpointing-off", {}, "from torch.utils.checkpoint import checkpoint\ncalls = []\n"
      "out = checkpoint(lambda v: calls.append(1) or v * v, x.requires_grad_(), use_reentrant=False)\nout.sum().backward(); print(len(calls))", "1"),

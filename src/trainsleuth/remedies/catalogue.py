@@ -23,6 +23,7 @@ from trainsleuth.remedies import (
     loss_arguments,
     normalising,
     not_finite,
+    pairing,
     params_frozen,
     params_not_in_optimizer,
     processes,
@@ -216,8 +217,9 @@ REMEDIES: dict[str, Remedy] = {
     "stall/inputs-and-targets-misaligned": Remedy(
         "Follow one sample from its file to the loss; shuffle pairs, never one side alone.",
         (
-            in_what_they_import(loaders.same_order_for_both), in_what_they_import(loaders.the_rest_in_the_same_order),
-            in_the_files(loaders.one_order_for_two_loaders), at_the_first(loss_arguments.argmax_over_classes),
+            in_what_they_import(pairing.same_order_for_both), in_what_they_import(pairing.the_rest_in_the_same_order),
+            in_what_they_import(pairing.sort_the_pairs), in_the_files(pairing.one_order_for_two_loaders),
+            at_the_first(loss_arguments.argmax_over_classes),
             in_what_they_import(targets.shifted_once), in_what_they_import(targets.other_way_round),
         ),
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import libcst as cst
 from libcst import matchers as m
@@ -15,15 +14,11 @@ from trainsleuth.remedies.expressions import (
     calls_at,
     drop_argument,
     imported,
-    is_true,
     iterated,
     loop_around,
     set_argument,
 )
-from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, names_in
-
-TENSORS = ("tensor", "as_tensor", "LongTensor", "FloatTensor", "stack", "from_numpy", "pad_sequence")
-ORDERS = ("randperm", "permutation", "argsort", "shuffle")
+from trainsleuth.remedies.source import NotPossible, Source, called_name, names_in
 
 
 def _loader(source: Source, line: int) -> cst.Call:
@@ -150,125 +145,6 @@ def _has_workers(call: cst.Call) -> bool:
 
 def _guarded(source: Source) -> bool:
     return any(isinstance(node, cst.If) and "__name__" in source.code(node.test) for node in source.module.body)
-
-
-def same_order_for_both(source: Source) -> str:
-    """`x = x[order]` without `y = y[order]`, though both are handed out together: the other side gets the order too."""
-    for node in source.all(cst.Assign):
-        target, value = node.targets[0].target, node.value
-        if not (isinstance(target, cst.Name) and isinstance(value, cst.Subscript) and source.code(value.value) == target.value):
-            continue
-        index = value.slice[0].slice if len(value.slice) == 1 else None
-        order = source.code(index.value) if isinstance(index, cst.Index) and isinstance(index.value, cst.Name) else ""
-        home = source.enclosing(node, cst.FunctionDef) or source.module
-        if not order or not _is_an_order(source, home, order):
-            continue
-        others = _handed_out_with(source, home, target.value)
-        loose = [other for other in sorted(others) if f"{other}[{order}]" not in source.code(home)]
-        if len(loose) == 1:
-            source.after(source.statement_of(node), f"{loose[0]} = {loose[0]}[{order}]")
-            return f"{loose[0]} is put in the same order as {target.value} (line {source.first_line(node)})"
-    raise NotPossible("no line was recognised that puts one side in another order")
-
-
-def the_rest_in_the_same_order(source: Source) -> str:
-    """A function sorts or shuffles one part of what it hands out (a collate function, longest first): the other parts get the order too."""
-    for function in source.all(cst.FunctionDef):
-        orders = [source.code(node.targets[0].target) for node in source.all(cst.Assign, function) if isinstance(node.targets[0].target, cst.Name)]
-        for order in (name for name in orders if _is_an_order(source, function, name)):
-            ordered = _depends_on(source, function, order)
-            for parts in _handed_out(function):
-                loose = [part for part in parts if not names_in(part) & ordered]
-                if 0 < len(loose) < len(parts) and all(_is_made_of(source, function, part) for part in loose):
-                    for part in loose:
-                        source.replace(part, cst.parse_expression(f"{source.code(part)}[{order}]"))
-                    said = " and ".join(source.code(part) for part in loose)
-                    return f"{said} is put in the same order as the rest (line {source.first_line(loose[0])})"
-    raise NotPossible("no function was recognised that puts only a part of what it hands out in another order")
-
-
-def _depends_on(source: Source, home: cst.CSTNode, name: str) -> set[str]:
-    """The names of what is computed with the help of this one, and its own."""
-    found, before = {name}, 0
-    while len(found) > before:
-        before = len(found)
-        for node in source.all(cst.Assign, home):
-            if names_in(node.value) & found:
-                found |= {inner for target in node.targets for inner in names_in(target.target)}
-    return found
-
-
-def _handed_out(function: cst.FunctionDef) -> Iterator[list[cst.BaseExpression]]:
-    for node in everything(function):
-        if isinstance(node, (cst.Yield, cst.Return)) and isinstance(node.value, (cst.Tuple, cst.Dict)):
-            yield [element.value for element in node.value.elements]
-
-
-def _is_made_of(source: Source, function: cst.FunctionDef, part: cst.BaseExpression) -> bool:
-    """Whether a tensor is made here from what the function was given, one entry for each sample."""
-    if isinstance(part, cst.Name):
-        made = [node.value for node in source.all(cst.Assign, function) if source.code(node.targets[0].target) == part.value]
-        return len(made) == 1 and isinstance(made[0], cst.Call) and called_name(made[0]) in TENSORS
-    return isinstance(part, cst.Call) and called_name(part) in TENSORS
-
-
-def _is_an_order(source: Source, home: cst.CSTNode, name: str) -> bool:
-    return any(
-        isinstance(node.value, cst.Call) and source.code(node.targets[0].target) == name
-        and any(isinstance(call, cst.Call) and called_name(call) in ORDERS for call in everything(node.value))
-        for node in source.all(cst.Assign, home)
-    )  # fmt: skip
-
-
-def _handed_out_with(source: Source, home: cst.CSTNode, name: str) -> set[str]:
-    """Names that stand beside this one in a yield, a return, a TensorDataset or a zip."""
-    found: set[str] = set()
-    function = home if isinstance(home, cst.FunctionDef) else None
-    parameters = {parameter.name.value for parameter in function.params.params} if function else None
-    for node in everything(home):
-        if isinstance(node, (cst.Yield, cst.Return)) and isinstance(node.value, cst.Tuple):
-            groups = [element.value for element in node.value.elements]
-        elif isinstance(node, cst.Yield) and isinstance(node.value, cst.BaseExpression):
-            groups = []
-        elif isinstance(node, cst.Call) and called_name(node) in ("TensorDataset", "zip"):
-            groups = [given.value for given in node.args]
-        else:
-            continue
-        sides = [_subject(group) for group in groups]
-        if name in sides:
-            found |= {side for side in sides if side and side != name and (parameters is None or side in parameters)}
-    return found
-
-
-def _subject(node: cst.BaseExpression) -> str:
-    """`y` of `y[a:b]`."""
-    inner = node.value if isinstance(node, cst.Subscript) else node
-    return inner.value if isinstance(inner, cst.Name) else ""
-
-
-def one_order_for_two_loaders(source: Source) -> str:
-    """Two loaders that are read side by side must not shuffle each for itself."""
-    for loop in source.all(cst.For):
-        if not (isinstance(loop.iter, cst.Call) and called_name(loop.iter) == "zip" and len(loop.iter.args) == 2):
-            continue
-        built = [_built_as(source, source.code(given.value)) for given in loop.iter.args]
-        shuffling = [call for call in built if call is not None and is_true(call, 2, "shuffle")]
-        if len(shuffling) == 2:
-            for call in shuffling:
-                set_argument(source, call, "shuffle", "False")
-            return "both loaders keep the order of the data, so the pairs hold; to shuffle, put both sides into one data set"
-    raise NotPossible("no two loaders that shuffle are read side by side")
-
-
-def _built_as(source: Source, name: str) -> cst.Call | None:
-    for node in source.all(cst.Assign):
-        if (
-            source.code(node.targets[0].target) == name
-            and isinstance(node.value, cst.Call)
-            and called_name(node.value) == "DataLoader"
-        ):
-            return node.value
-    return None
 
 
 def interleaved(source: Source, line: int) -> str:

@@ -57,17 +57,21 @@ def add_verdict(report: dict[str, Any], finding: str, verdict: Verdict, statemen
         cause["status"] = verdict.status if verdict.status != "not applicable" else "suspected"
         cause["why"] = verdict.why
         cause["trials"] = [known.id for known in verdict.trials]
-    report["trials"] = [
-        trial for trial in report["trials"] if (trial.get("finding"), trial.get("cause", verdict.rule)) != (finding, verdict.rule)
-    ]
+    report["trials"] = [trial for trial in report["trials"] if (trial.get("finding"), trial.get("cause")) != (finding, verdict.rule)]
+    of_the_finding = verdict.rule == row["rule"]
+    if of_the_finding:  # its table comes first, and whole; suspicions that were tried before keep what is theirs alone
+        used = {known.id for known in verdict.trials}
+        report["trials"] = [trial for trial in report["trials"] if trial.get("finding") != finding or trial.get("id") not in used]
     shown = {trial.get("id") for trial in report["trials"] if trial.get("finding") == finding}
     flips = verdict.status in ("confirmed", "workaround")
+    table: list[dict[str, Any]] = []
     for known in verdict.trials:
         if known.id not in shown:
             mark = "flips" if flips and known.role == "knob" else MARKS[known.role]
-            report["trials"].append({**trial_row(known, finding, row["rule"], mark), "cause": verdict.rule})
+            table.append({**trial_row(known, finding, row["rule"], mark), "cause": verdict.rule})
     said = f"{_subject(verdict)}{verdict.status}: {verdict.why}"
-    report["trials"].append({"finding": finding, "cause": verdict.rule, "verdict": verdict.status, "line": said})
+    table.append({"finding": finding, "cause": verdict.rule, "verdict": verdict.status, "line": said})
+    report["trials"] = [*table, *report["trials"]] if of_the_finding else [*report["trials"], *table]
 
 
 def add_isolated(report: dict[str, Any], table: Isolated) -> None:

@@ -25,7 +25,8 @@ def show_finding(
     head.append(finding.rule)
     status = next((cause.status for cause in finding.causes), "")
     proof = _proof_lines(trials or [])
-    label = _status_words(finding, status, bool(proof))
+    tried = any(trial.get("cause") == finding.rule for trial in trials or [])
+    label = _status_words(finding, status, tried)
     gap = width - len(head.plain) - len(label)
     head.append(" " * max(2, gap))
     head.append(label, style=STATUS.get(status, ""))
@@ -58,7 +59,7 @@ def show_finding(
     if finding.settle:
         _labelled(console, "settle", finding.settle, width)
     for cause in finding.causes:
-        if cause.status == "suspected" and cause.rule == finding.rule and not finding.settle and not proof:
+        if cause.status == "suspected" and cause.rule == finding.rule and not finding.settle and not tried:
             _labelled(console, "settle", _how_to_settle(finding, cause.settled_by, case_name), width)
     for index, remedy in enumerate(finding.remedies):
         text = remedy.summary + ("   (verified)" if remedy.verified else "")

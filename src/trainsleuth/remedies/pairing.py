@@ -1,0 +1,187 @@
+"""Inputs and targets that belong together: what sorts or shuffles does it to both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+from libcst import matchers as m
+
+from trainsleuth.remedies.expressions import argument, called, is_true, set_argument
+from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, names_in
+
+TENSORS = ("tensor", "as_tensor", "LongTensor", "FloatTensor", "stack", "from_numpy", "pad_sequence")
+ORDERS = ("randperm", "permutation", "argsort", "shuffle")
+
+
+def same_order_for_both(source: Source) -> str:
+    """`x = x[order]` without `y = y[order]`, though both are handed out together: the other side gets the order too."""
+    for node in source.all(cst.Assign):
+        target, value = node.targets[0].target, node.value
+        if not (isinstance(target, cst.Name) and isinstance(value, cst.Subscript) and source.code(value.value) == target.value):
+            continue
+        index = value.slice[0].slice if len(value.slice) == 1 else None
+        order = source.code(index.value) if isinstance(index, cst.Index) and isinstance(index.value, cst.Name) else ""
+        home = source.enclosing(node, cst.FunctionDef) or source.module
+        if not order or not _is_an_order(source, home, order):
+            continue
+        others = _handed_out_with(source, home, target.value)
+        loose = [other for other in sorted(others) if f"{other}[{order}]" not in source.code(home)]
+        if len(loose) == 1:
+            source.after(source.statement_of(node), f"{loose[0]} = {loose[0]}[{order}]")
+            return f"{loose[0]} is put in the same order as {target.value} (line {source.first_line(node)})"
+    raise NotPossible("no line was recognised that puts one side in another order")
+
+
+def the_rest_in_the_same_order(source: Source) -> str:
+    """A function sorts or shuffles one part of what it hands out (a collate function, longest first): the other parts get the order too."""
+    for function in source.all(cst.FunctionDef):
+        orders = [source.code(node.targets[0].target) for node in source.all(cst.Assign, function) if isinstance(node.targets[0].target, cst.Name)]
+        for order in (name for name in orders if _is_an_order(source, function, name)):
+            ordered = _depends_on(source, function, order)
+            for parts in _handed_out(function):
+                loose = [part for part in parts if not names_in(part) & ordered]
+                if 0 < len(loose) < len(parts) and all(_is_made_of(source, function, part) for part in loose):
+                    for part in loose:
+                        source.replace(part, cst.parse_expression(f"{source.code(part)}[{order}]"))
+                    said = " and ".join(source.code(part) for part in loose)
+                    return f"{said} is put in the same order as the rest (line {source.first_line(loose[0])})"
+    raise NotPossible("no function was recognised that puts only a part of what it hands out in another order")
+
+
+def _depends_on(source: Source, home: cst.CSTNode, name: str) -> set[str]:
+    """The names of what is computed with the help of this one, and its own."""
+    found, before = {name}, 0
+    while len(found) > before:
+        before = len(found)
+        for node in source.all(cst.Assign, home):
+            if names_in(node.value) & found:
+                found |= {inner for target in node.targets for inner in names_in(target.target)}
+    return found
+
+
+def _handed_out(function: cst.FunctionDef) -> Iterator[list[cst.BaseExpression]]:
+    for node in everything(function):
+        if isinstance(node, (cst.Yield, cst.Return)) and isinstance(node.value, (cst.Tuple, cst.Dict)):
+            yield [element.value for element in node.value.elements]
+
+
+def _is_made_of(source: Source, function: cst.FunctionDef, part: cst.BaseExpression) -> bool:
+    """Whether a tensor is made here from what the function was given, one entry for each sample."""
+    if isinstance(part, cst.Name):
+        made = [node.value for node in source.all(cst.Assign, function) if source.code(node.targets[0].target) == part.value]
+        return len(made) == 1 and isinstance(made[0], cst.Call) and called_name(made[0]) in TENSORS
+    return isinstance(part, cst.Call) and called_name(part) in TENSORS
+
+
+def _is_an_order(source: Source, home: cst.CSTNode, name: str) -> bool:
+    return any(
+        isinstance(node.value, cst.Call) and source.code(node.targets[0].target) == name
+        and any(isinstance(call, cst.Call) and called_name(call) in ORDERS for call in everything(node.value))
+        for node in source.all(cst.Assign, home)
+    )  # fmt: skip
+
+
+def _handed_out_with(source: Source, home: cst.CSTNode, name: str) -> set[str]:
+    """Names that stand beside this one in a yield, a return, a TensorDataset or a zip."""
+    found: set[str] = set()
+    function = home if isinstance(home, cst.FunctionDef) else None
+    parameters = {parameter.name.value for parameter in function.params.params} if function else None
+    for node in everything(home):
+        if isinstance(node, (cst.Yield, cst.Return)) and isinstance(node.value, cst.Tuple):
+            groups = [element.value for element in node.value.elements]
+        elif isinstance(node, cst.Yield) and isinstance(node.value, cst.BaseExpression):
+            groups = []
+        elif isinstance(node, cst.Call) and called_name(node) in ("TensorDataset", "zip"):
+            groups = [given.value for given in node.args]
+        else:
+            continue
+        sides = [_subject(group) for group in groups]
+        if name in sides:
+            found |= {side for side in sides if side and side != name and (parameters is None or side in parameters)}
+    return found
+
+
+def _subject(node: cst.BaseExpression) -> str:
+    """`y` of `y[a:b]`."""
+    inner = node.value if isinstance(node, cst.Subscript) else node
+    return inner.value if isinstance(inner, cst.Name) else ""
+
+
+def one_order_for_two_loaders(source: Source) -> str:
+    """Two loaders that are read side by side must not shuffle each for itself."""
+    for loop in source.all(cst.For):
+        if not (isinstance(loop.iter, cst.Call) and called_name(loop.iter) == "zip" and len(loop.iter.args) == 2):
+            continue
+        built = [_built_as(source, source.code(given.value)) for given in loop.iter.args]
+        shuffling = [call for call in built if call is not None and is_true(call, 2, "shuffle")]
+        if len(shuffling) == 2:
+            for call in shuffling:
+                set_argument(source, call, "shuffle", "False")
+            return "both loaders keep the order of the data, so the pairs hold; to shuffle, put both sides into one data set"
+    raise NotPossible("no two loaders that shuffle are read side by side")
+
+
+def _built_as(source: Source, name: str) -> cst.Call | None:
+    for node in source.all(cst.Assign):
+        if (
+            source.code(node.targets[0].target) == name
+            and isinstance(node.value, cst.Call)
+            and called_name(node.value) == "DataLoader"
+        ):
+            return node.value
+    return None
+
+
+def sort_the_pairs(source: Source) -> str:
+    """`x, y = zip(*items)`, then `x = sorted(x, ...)`: the items are sorted before they are taken apart."""
+    for node in source.all(cst.Assign):
+        sides, taken = node.targets[0].target, _taken_apart(node.value)
+        if taken is None or not isinstance(sides, cst.Tuple):
+            continue
+        home = source.enclosing(node, cst.FunctionDef) or source.module
+        names = [source.code(element.value) for element in sides.elements]
+        for small, name, call in _sorted_alone(source, home):
+            if name not in names or source.first_line(small) <= source.first_line(node):
+                continue
+            options = [f"key={_key_of_a_side(source, call, names.index(name))}"]
+            reverse = argument(call, None, "reverse")
+            if reverse is not None:
+                options.append(f"reverse={source.code(reverse.value)}")
+            source.replace(taken, cst.parse_expression(f"sorted({source.code(taken)}, {', '.join(options)})"))
+            source.remove(small)
+            return f"the samples are sorted before they are taken apart, not {name} alone (line {source.first_line(small)})"
+    raise NotPossible("no line was recognised that sorts one side alone after samples were taken apart")
+
+
+def _taken_apart(value: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`items` of `zip(*items)`, also of `map(list, zip(*items))`."""
+    for call in everything(value):
+        if isinstance(call, cst.Call) and called_name(call) == "zip" and len(call.args) == 1 and call.args[0].star == "*":
+            return call.args[0].value
+    return None
+
+
+def _sorted_alone(source: Source, home: cst.CSTNode) -> Iterator[tuple[cst.BaseSmallStatement, str, cst.Call]]:
+    """`x = sorted(x, ...)` and `x.sort(...)`: the statement, the name and the call."""
+    for call in called(source, "sorted", "sort", below=home):
+        small = source.parent(call)
+        if m.matches(call, m.Call(func=m.Name("sorted"))) and isinstance(small, cst.Assign) and call.args:
+            name = source.code(call.args[0].value)
+            if name == source.code(small.targets[0].target):
+                yield small, name, call
+        elif isinstance(call.func, cst.Attribute) and isinstance(small, cst.Expr):
+            yield small, source.code(call.func.value), call
+
+
+def _key_of_a_side(source: Source, call: cst.Call, side: int) -> str:
+    """What sorts one side, as a key for whole samples."""
+    given = argument(call, None, "key")
+    if given is None:
+        return f"lambda sample: sample[{side}]"
+    if isinstance(given.value, cst.Lambda):
+        name = given.value.params.params[0].name.value
+        body = m.replace(given.value.body, m.Name(name), cst.parse_expression(f"sample[{side}]"))
+        assert isinstance(body, cst.BaseExpression)
+        return f"lambda sample: {source.code(body)}"
+    return f"lambda sample: {source.code(given.value)}(sample[{side}])"
