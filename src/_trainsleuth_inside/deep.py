@@ -58,6 +58,7 @@ class DeepWindow:
         self._patched: List[Tuple[Any, str, Any]] = []
         self._root: Any = None
         self._cost = 0.0
+        self._by_hand: Tuple[int, Dict[int, int], Dict[int, Tuple[int, int]]] = (0, {}, {})  # backwards, versions of tensors and of gradients
         self._finish = probe.guard(self._finish_call)
         self._start = probe.guard(self._start_call)
         self._plainly = watch.plainly
@@ -242,6 +243,9 @@ class DeepWindow:
             with self._plainly():
                 self._watch.unchanged.taken_out(f".{name}", tensor)
         at = _decorated(sys._getframe(3)) or places.of_frame(sys._getframe(3))
+        if name == "no_grad":
+            with self._plainly():
+                tensor = self._given_to_decorated(sys._getframe(3))
         source, size, node = -1, 0, None
         if tensor is not None:
             with self._plainly():
@@ -251,6 +255,14 @@ class DeepWindow:
                     source = call.order
                     break
         self._cuts.append([name, at, len(self._calls), source, size, node])
+
+    def _given_to_decorated(self, frame: Any) -> Any:
+        """The first tensor with a graph that a function under `@torch.no_grad()` is given."""
+        if frame.f_code.co_name != "decorate_context":
+            return None
+        given = [*frame.f_locals.get("args", ()), *frame.f_locals.get("kwargs", {}).values()]
+        found = (_first_tensor(self._torch, value) for value in given)
+        return next((tensor for tensor in found if tensor is not None and tensor.grad_fn is not None), None)
 
     # -- the walk --------------------------------------------------------------------------------------------------
 
@@ -279,6 +291,8 @@ class DeepWindow:
         self._forget()
         reached = [watch.parameters.number(leaf) for leaf in leaves]
         window = watch.windows
+        if not watch.optimizers:
+            self._look_at_hand_made_steps(leaves, at)
 
         def write(values: List[Any]) -> None:
             for index, row in enumerate(rows):
@@ -295,6 +309,27 @@ class DeepWindow:
         read_all(watch, numbers, write)
         cost, self._cost = self._cost + time.perf_counter() - began, 0.0
         watch.depth.paid(cost, watch.windows + 1, watch.period.seconds)
+
+    def _look_at_hand_made_steps(self, leaves: List[Any], at: Optional[places.Place]) -> None:
+        """Without any optimizer: how many tensors the program has changed since the backward before, and how many of these still hold
+        the gradient which that backward left, untouched."""
+        backwards, versions, gradients = self._by_hand
+        if self._watch.backwards == backwards + 1:
+            changed = [leaf for leaf in leaves if versions.get(id(leaf), leaf._version) != leaf._version]
+            stale = [leaf for leaf in changed if leaf.grad is not None and gradients.get(id(leaf)) == (id(leaf.grad), leaf.grad._version)]
+            self._watch.facts.write("by_hand", at=at, leaves=len(leaves), changed=len(changed), stale=len(stale))
+        self._by_hand = (self._watch.backwards, {id(leaf): leaf._version for leaf in leaves}, {})
+        self._when_it_has_ended(leaves)
+
+    def _when_it_has_ended(self, leaves: List[Any]) -> None:
+        reactions = self._watch.when_backward_ended
+
+        def ended(*_: Any) -> None:
+            reactions.remove(once)
+            self._by_hand[2].update({id(leaf): (id(leaf.grad), leaf.grad._version) for leaf in leaves if leaf.grad is not None})
+
+        once = self._probe.guard(ended)
+        reactions.append(once)
 
     def also_cost(self, seconds: float) -> None:
         """Others looked at what we showed them; it is booked with the next look."""

@@ -246,6 +246,11 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["nn.LogSoftmax|the softmax"], [], ["self.out = nn.LogSoftmax(dim=0)"], ["self.out = nn.LogSoftmax(dim=-1)"],
     ),
     (
+        "stall/wrong-softmax-axis", "out = F.log_softmax(self.head(c), dim=-1)\n",
+        ["log_softmax|this softmax; the classes are axis 1"], [],
+        ["out = F.log_softmax(self.head(c), dim=-1)"], ["out = F.log_softmax(self.head(c), dim=1)"],
+    ),
+    (
         "stall/wrong-softmax-axis", "log_p = scores.log_softmax(0)\n", ["log_softmax"], [],
         ["log_p = scores.log_softmax(0)"], ["log_p = scores.log_softmax(-1)"],
     ),
@@ -326,6 +331,12 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
             return torch.optim.AdamW(net.parameters(), lr=scaled)
         """,
         ["torch.optim.AdamW|built here"], [], ["scaled = cfg.base * (cfg.batch // 512)"], ["scaled = cfg.base * (cfg.batch / 512)"],
+    ),
+    (
+        "stall/unregistered-modules", "self.item = 0.1 * nn.Parameter(torch.randn(30, 4) + shift).t()\n",
+        ["self.item|a plain tensor"], ["item (Tensor): gradient in every window looked at, moved by 0"],
+        ["self.item = 0.1 * nn.Parameter(torch.randn(30, 4) + shift).t()"],
+        ["self.item = nn.Parameter(0.1 * (torch.randn(30, 4) + shift).t())"],
     ),
     (
         "stall/unregistered-modules",
@@ -799,6 +810,19 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         "ranks/straggler", "world = get()\npart = files[rank * n : (rank + 1) * n]\nfeed = DataLoader(part)\n",
         ["feed = DataLoader|slow on rank 1"], [],
         ["part = files[rank * n : (rank + 1) * n]"], ["part = files[rank::world]"],
+    ),
+    (
+        "nan/log-of-zero",
+        """
+        def unfold(p):
+            y = torch.log(p) - torch.log1p(-p)
+            width = p.log() + (1 - p).log()
+            return y, torch.log1p(-p).sum(1)
+        """,
+        ["y = torch.log"], [],
+        ["y = torch.log(p) - torch.log1p(-p)", "width = p.log() + (1 - p).log()", "return y, torch.log1p(-p).sum(1)"],
+        ["y = torch.log(p.clamp(min=1e-8)) - torch.log1p((-p).clamp(min=1e-6 - 1))", "width = p.clamp(min=1e-8).log() + (1 - p).log()",
+         "return y, torch.log1p((-p).clamp(min=1e-6 - 1)).sum(1)"],
     ),
     (
         "nan/log-of-zero", "entropy = -(p * p.log()).sum(1).mean()\n", ["p.log()"], [],

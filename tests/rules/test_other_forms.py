@@ -838,3 +838,42 @@ def test_a_module_that_is_freed_by_an_attribute_stays_frozen(run_source: Run) ->
 
 def test_a_module_that_is_freed_by_the_call_is_no_finding(run_source: Run) -> None:
     assert run_source(STAGES.format(freed="requires_grad_(True)")).rules == []
+
+
+FACTORS = """
+import torch
+from torch import nn
+
+
+class Ratings(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.user = nn.Embedding(40, 4)
+        self.item = {item}
+
+    def forward(self, u, i):
+        return (self.user(u) * self.item[i]).sum(-1)
+
+
+torch.manual_seed(0)
+truth = torch.randn(40, 4) @ torch.randn(4, 30)
+net = Ratings()
+optimizer = torch.optim.Adam(net.parameters(), lr=0.02)
+for _ in range(300):
+    u, i = torch.randint(40, (64,)), torch.randint(30, (64,))
+    loss = (net(u, i) - truth[u, i]).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("item", ["nn.Parameter(torch.randn(4, 30)).t()", "nn.Parameter(torch.randn(4, 30)).t().contiguous()"])
+def test_a_tensor_that_is_computed_from_a_parameter_is_none(run_source: Run, item: str) -> None:
+    seen = run_source(FACTORS.replace("{item}", item))
+    assert seen.rules[:1] == ["stall/unregistered-modules"], seen.why()
+    assert line_of(seen, "a plain tensor") == f"self.item = {item}"
+
+
+def test_a_parameter_that_is_computed_before_it_becomes_one_is_no_finding(run_source: Run) -> None:
+    assert run_source(FACTORS.replace("{item}", "nn.Parameter(torch.randn(4, 30).t())")).rules == []

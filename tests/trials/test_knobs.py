@@ -179,6 +179,9 @@ import random
 import numpy as np
 random.seed(1); np.random.seed(2); torch.manual_seed(3)
 print(random.random(), np.random.rand(), np.random.default_rng(4).random(), torch.rand(1).item(), x[0, 0].item())
+own = torch.Generator().manual_seed(5)
+print(torch.rand(1, generator=own).item(), random.Random(6).random(), np.random.RandomState(7).rand())
+assert isinstance(torch.default_generator, torch.Generator) and isinstance(np.random.mtrand._rand, np.random.RandomState)
 """
 
 

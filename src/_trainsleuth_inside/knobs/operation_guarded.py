@@ -1,7 +1,8 @@
 """Knob `operation-guarded`: the one operation that made the first bad number gets operands that it bears.
 
-Changes        at the named line: logarithms, roots and divisors stay away from zero, exponents stay below the overflow, a masked row of a
-               softmax keeps an entry, a spread of one sample is zero, CTC leaves impossible targets out, and 16 bit becomes 32
+Changes        at the named line: logarithms, roots and divisors stay away from zero, exponents stay below the overflow, inverse functions
+               within their range, a masked row of a softmax keeps an entry, a spread of one sample is zero, CTC leaves impossible targets
+               out, and 16 bit becomes 32; the same operation in other lines of that function is guarded, too
 Mechanism      the number that is not finite
 Not applicable when nothing at that line has such operands
 """
@@ -34,6 +35,11 @@ ABOVE_ZERO = (
 DIVISIONS = ("div", "true_divide", "__truediv__", "__itruediv__", "div_")
 EXPONENTIALS = ("exp", "expm1", "exp2", "exp_", "cosh", "sinh")
 SOFTMAXES = ("softmax", "log_softmax", "logsumexp")
+RANGES = {  # where a function is defined, less a little
+    "log1p": (TINY - 1, None), "asin": (TINY - 1, 1 - TINY), "acos": (TINY - 1, 1 - TINY), "arcsin": (TINY - 1, 1 - TINY),
+    "arccos": (TINY - 1, 1 - TINY), "atanh": (TINY - 1, 1 - TINY), "arctanh": (TINY - 1, 1 - TINY), "erfinv": (TINY - 1, 1 - TINY),
+    "logit": (TINY, 1 - TINY), "acosh": (1 + TINY, None), "arccosh": (1 + TINY, None),
+}  # fmt: skip
 SPREADS = ("std", "var", "std_mean", "var_mean")
 
 
@@ -42,6 +48,7 @@ def turn(watch: Any, at: Sequence[Sequence[Any]] = (), half: bool = False) -> No
 
     torch, wanted, acted = watch.torch, set(lines(at)), says(watch, "operation-guarded")
     guards = _guards(torch)
+    alike = set()  # file, function and operation that were met at the named lines
 
     class Guarded(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -50,6 +57,8 @@ def turn(watch: Any, at: Sequence[Sequence[Any]] = (), half: bool = False) -> No
             if name in guards or half:
                 place = places.of_frame(sys._getframe(1))
                 if place is not None and (place[0], place[1]) in wanted:
+                    alike.add((place[0], place[2], name))
+                if place is not None and (place[0], place[2], name) in alike:
                     acted(operation=name)
                     if half:
                         return _in_32_bits(torch, function, args, kwargs)
@@ -73,6 +82,12 @@ def _guards(torch: Any) -> Dict[str, Guard]:
                 unbearable = value.abs() < 100 * torch.finfo(value.dtype).tiny  # all else keeps its numbers, to the last digit
                 args[index] = torch.where(unbearable, torch.full_like(value, TINY), value).abs()
         return args, kwargs
+
+    def within(least: Any, most: Any) -> Guard:
+        def guard(args: List[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
+            return [args[0].clamp(least, most), *args[1:]], kwargs
+
+        return guard
 
     def divisor(args: List[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
         for key in [1] if len(args) > 1 else []:
@@ -103,6 +118,7 @@ def _guards(torch: Any) -> Dict[str, Guard]:
         (SPREADS, spread),
     ):
         found.update({name: guard for name in names})
+    found.update({name: within(*ends) for name, ends in RANGES.items()})
     return found
 
 

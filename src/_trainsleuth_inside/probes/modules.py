@@ -18,6 +18,7 @@ from _trainsleuth_inside.watch import Watch
 
 MOST_MODELS = 64
 MOST_NAMES = 40
+MOST_NODES = 64  # of the graph behind a tensor that hangs on a module
 NAMED = ("Softmax", "LogSoftmax", "Sigmoid")  # have no parameters, yet their line is worth knowing
 
 
@@ -335,8 +336,9 @@ def _collect(
         if id(value) not in registered and hidden:
             rows.append((path, type(value).__name__, made_at.get(id(value), (None, None))[1], hidden))
     elif isinstance(value, torch.Tensor):
-        if value.requires_grad and value.is_leaf and id(value) not in known:
-            rows.append((path, "Tensor", None, [value]))
+        hidden = [leaf for leaf in _leaves_of(value) if leaf.requires_grad and id(leaf) not in known]
+        if hidden:
+            rows.append((path, "Tensor", None, hidden))
     elif level < 2 and isinstance(value, (list, tuple)):
         for index, item in enumerate(value[:64]):
             _collect(torch, f"{path}[{index}]", item, registered, known, rows, level + 1, made_at)
@@ -346,6 +348,19 @@ def _collect(
     elif level < 2 and (hasattr(type(value), "__dataclass_fields__") or isinstance(value, SimpleNamespace)):
         for name, item in list(getattr(value, "__dict__", {}).items())[:64]:
             _collect(torch, f"{path}.{name}", item, registered, known, rows, level + 1, made_at)
+
+
+def _leaves_of(tensor: Any) -> List[Any]:
+    """A trainable tensor itself, or what it was computed from: `nn.Parameter(x).t()` and `nn.Parameter(x) * 0.1` are no parameters."""
+    if tensor.grad_fn is None:
+        return [tensor]
+    found: List[Any] = []
+    nodes = [tensor.grad_fn]
+    for node in nodes:
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        nodes += [following for following, _ in node.next_functions if following is not None and len(nodes) < MOST_NODES]
+    return found
 
 
 class _Inside:

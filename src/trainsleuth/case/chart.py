@@ -70,6 +70,7 @@ class ProcessChart:
     collective_history: list[tuple[int, int]] = field(default_factory=list)  # entered, windows at that time
     ddp: list[Fact] = field(default_factory=list)
     switched: list[Fact] = field(default_factory=list)  # lines that set `requires_grad` on a module, which means nothing to torch
+    by_hand: list[Fact] = field(default_factory=list)  # without an optimizer: tensors that the program changes itself, and their gradients
     looks: dict[int, dict[tuple[str, int], tuple[float, float]]] = field(default_factory=dict)  # window: parameter: gradient, weight
     chance: Fact = field(default_factory=dict)  # where random numbers came from before anybody seeded them
     bad_between: tuple[int, int] | None = None  # the windows between which the loss was not finite for the first time
@@ -165,6 +166,9 @@ class ProcessChart:
 
     def _module_switched(self, fact: Fact) -> None:
         keep(self.switched, fact, 64)
+
+    def _by_hand(self, fact: Fact) -> None:
+        keep(self.by_hand, fact, 16)
 
     def _environment(self, fact: Fact) -> None:
         self.environment = fact
@@ -514,7 +518,8 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "loss_targets", "loss_without_grad", "held_out", "loader", "loader_pass", "scheduler", "scheduler_step", "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
-        "collective", "ddp", "module_switched", "chance", "examined", "bad_weights", "norms_as_built", "silent_change", "function", "halved",
+        "collective", "ddp", "module_switched", "by_hand", "chance", "examined", "bad_weights", "norms_as_built", "silent_change", "function",
+        "halved",
         "checkpoint_random", "quit", "scaler_off", "scale", "clip", "scaled_step", "scaler_step", "half_gradients", "half_params", "half_loss",
         "autocast_backward", "log_back", "log_stepless", "dropped", "log_filter", "writer", "two_writers",
     )

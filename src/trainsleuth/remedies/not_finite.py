@@ -35,6 +35,7 @@ LIBRARIES = (
 )
 WIDE_SUMS = ("exp", "pow", "square", "sum", "norm", "cumsum", "prod", "mean")
 TINY, TINIER = "1e-8", "1e-12"
+LEAST_OF_LOG = {"log": TINY, "log2": TINY, "log10": TINY, "log1p": "1e-6 - 1"}
 INFINITY = r"""float\(["']-inf["']\)|-\s*(math|np|torch)\.inf|-\s*float\(["']inf["']\)"""
 
 
@@ -74,13 +75,20 @@ def _without_an_epsilon(node: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def log_not_of_zero(source: Source, line: int) -> str:
-    """Every logarithm of the statement gets an input of at least 1e-8."""
-    found = _pieces(source, line, "log", "log2", "log10")
-    for _, operand in found:
-        put_on(source, operand, f"clamp(min={TINY})")
+    """Every logarithm of the statement gets an input that it bears, and so does each of the same operand in the same function."""
+    found = _pieces(source, line, *LEAST_OF_LOG)
     if not found:
         raise NotPossible(f"{source.path.name}:{line} takes no logarithm itself")
-    return f"the logarithm in line {line} gets at least {TINY}"
+    alike = {(called_name(call), source.code(operand)) for call, operand in found}
+    home = source.enclosing(source.statement_at(line), cst.FunctionDef) or source.module
+    lines = set()
+    for call in called(source, *LEAST_OF_LOG, below=home):
+        operand = _operand(source, call)
+        if operand is not None and (called_name(call), source.code(operand)) in alike:
+            put_on(source, operand, f"clamp(min={LEAST_OF_LOG[called_name(call)]})")
+            lines.add(source.first_line(call))
+    least = " and ".join(dict.fromkeys(LEAST_OF_LOG[called_name(call)] for call, _ in found))
+    return f"the logarithm in line {', '.join(map(str, sorted(lines)))} gets at least {least}"
 
 
 def sqrt_not_of_zero(source: Source, line: int) -> str:

@@ -8,7 +8,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from trainsleuth.remedies.desk import Desk, Diagnosed
-from trainsleuth.remedies.expressions import argument, drop_argument, rewrite_as, torch_nn
+from trainsleuth.remedies.expressions import argument, drop_argument, grouped, rewrite_as, torch_nn
 from trainsleuth.remedies.source import NotPossible, Source, called_name, is_method_call
 
 INSIDE = re.compile(r"(\w+)\[\d+\]((?:\.\w+|\[\d+\])+) \(\w+\)")  # `0.scales[0].conv (Conv1d)`, `stages[1][0] (Linear)`
@@ -66,6 +66,11 @@ def _wrapped(source: Source, node: cst.Assign, name: str) -> str:
     if isinstance(value, (cst.Dict, cst.DictComp)):
         rewrite_as(source, value, f"{nn}.ModuleDict({{x}})", x=value)
         return f"{name} is an nn.ModuleDict (line {line})"
+    made = [call for call in source.all(cst.Call, value) if call is not value and called_name(call) == "Parameter" and call.args]
+    if len(made) == 1:
+        rewrite_as(source, made[0], "{x}", x=grouped(made[0].args[0].value))
+        source.edit(value, lambda updated: cst.Call(func=made[0].func, args=[cst.Arg(updated)]))  # type: ignore[arg-type]
+        return f"{name} is itself an nn.Parameter, not computed from one (line {line})"
     if isinstance(value, cst.Call) and called_name(value) in ("list", "tuple", "dict"):
         kind = "ModuleDict" if called_name(value) == "dict" else "ModuleList"
         rewrite_as(source, value, f"{nn}.{kind}({{x}})", x=value)

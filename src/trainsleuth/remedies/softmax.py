@@ -144,14 +144,19 @@ def _over_classes(source: Source, call: cst.Call) -> str:
     return f"the softmax in line {source.first_line(call)} runs over the classes (dim=-1), not over the batch"
 
 
+def named_axis(source: Source, line: int, axis: int) -> str:
+    """The softmax runs over this axis."""
+    for call in calls_at(source, line, *ACTIVATIONS):
+        given = _axis_argument(call)
+        if given is not None:
+            rewrite_as(source, given.value, str(axis))
+            return f"the softmax in line {source.first_line(call)} runs over axis {axis}, the classes"
+    raise NotPossible(f"{source.path.name}:{line} applies no softmax with an axis written out")
+
+
 def longer_axis(source: Source, line: int, shape: list[int]) -> str:
     """A softmax over an axis of one element runs over the only other one that is longer."""
     longer = only_longer_axis(shape)
     if longer is None:
         raise NotPossible(f"of the shape {tuple(shape)} more than one axis, or none, could be meant")
-    for call in calls_at(source, line, *ACTIVATIONS):
-        given = _axis_argument(call)
-        if given is not None:
-            rewrite_as(source, given.value, str(longer))
-            return f"the softmax in line {source.first_line(call)} runs over axis {longer}, which has {shape[longer]} elements, not one"
-    raise NotPossible(f"{source.path.name}:{line} applies no softmax with an axis written out")
+    return f"{named_axis(source, line, longer).removesuffix(', the classes')}, which has {shape[longer]} elements, not one"

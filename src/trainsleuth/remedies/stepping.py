@@ -18,8 +18,8 @@ def call_the_step(source: Source, line: int) -> str:
 
 
 def call_the_clearing(source: Source, line: int) -> str:
-    """`optimizer.zero_grad` without parentheses, in the function that steps."""
-    return _with_parentheses(source, function_or_module(source, source.statement_at(line)), "zero_grad", line)
+    """`optimizer.zero_grad` or `p.grad.zero_` without parentheses, in the function that steps."""
+    return _with_parentheses(source, function_or_module(source, source.statement_at(line)), "zero_grad|zero_", line)
 
 
 def call_eval(source: Source, line: int) -> str:
@@ -29,7 +29,7 @@ def call_eval(source: Source, line: int) -> str:
 
 def _with_parentheses(source: Source, scope: cst.CSTNode, name: str, line: int) -> str:
     for node in everything(scope):
-        if isinstance(node, cst.Expr) and m.matches(node.value, m.Attribute(attr=m.Name(name))):
+        if isinstance(node, cst.Expr) and isinstance(node.value, cst.Attribute) and re.fullmatch(name, node.value.attr.value):
             source.replace(node.value, cst.Call(func=node.value))
             return f"{source.code(node)} in line {source.first_line(node)} is called: it had no parentheses"
     raise NotPossible(f"no {name} without parentheses near {source.path.name}:{line}")

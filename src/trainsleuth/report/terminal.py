@@ -152,12 +152,20 @@ def show_summary(console: Console, report: dict[str, Any], cwd: Path, brief: boo
     if brief:
         console.print()
         return
-    for finding in findings:
+    for finding in _proved_first(findings):
         own = [trial for trial in report["trials"] if trial.get("finding") == finding.id]
         show_finding(console, finding, cwd, report["case"], own)
     _show_sources(console, report)
     for row in report.get("probes_off", []):
         _wrapped(console, f"probe off: {row['probe']} ({row['why']})", "    ", max(60, min(console.width, 120)), "yellow")
+
+
+def _proved_first(findings: list[Finding]) -> list[Finding]:
+    """Where trials have confirmed one finding, those that they have refuted come last."""
+    status = {finding.id: next((cause.status for cause in finding.causes), "") for finding in findings}
+    if "confirmed" not in status.values():
+        return findings
+    return sorted(findings, key=lambda finding: status[finding.id] == "refuted")
 
 
 def _show_sources(console: Console, report: dict[str, Any]) -> None:

@@ -29,7 +29,7 @@ def _bare_step(node: ast.AST) -> bool:
 
 
 def _bare_clearing(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and _attribute(node.value, "zero_grad")
+    return isinstance(node, ast.Expr) and _attribute(node.value, "zero_grad", "zero_")
 
 
 def _bare_eval(node: ast.AST) -> bool:
@@ -74,6 +74,13 @@ def _requires_grad(node: ast.AST, value: bool) -> bool:
     )
 
 
+def _computed_from_a_parameter(node: ast.AST) -> bool:
+    """`self.weight = nn.Parameter(x).t()`: what is assigned is a tensor, and the parameter is nobody's."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute) or _called(node.value, "Parameter"):
+        return False
+    return isinstance(node.value, (ast.Call, ast.BinOp)) and any(_called(part, "Parameter") for part in ast.walk(node.value))
+
+
 def _draws(node: ast.AST) -> bool:
     """A call of something that is reached through a module named random: random.random(), np.random.rand(), rng of either."""
     return isinstance(node, ast.Call) and any(
@@ -104,7 +111,7 @@ SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "frozen": ("made frozen", (lambda node: _requires_grad(node, False),)),
     "random": ("draws a random number", (_draws,)),
     "half": ("made 16 bit here", (_made_half,)),
-    "tensor-attribute": ("a plain tensor", (lambda node: _requires_grad(node, True),)),
+    "tensor-attribute": ("a plain tensor", (_computed_from_a_parameter, lambda node: _requires_grad(node, True))),
 }
 MOST_DECORATORS = 8
 IN_THE_FUNCTION = ("step", "bare-clear", "bare-eval", "clear", "difference", "no_grad", "random", "half")

@@ -62,7 +62,7 @@ def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
         why=why,
         learning=learning(curve),
         mechanism={name: number for name, measured in MECHANISMS.items() if (number := measured(run, chart)) is not None},
-        windows=chart.windows,
+        windows=chart.windows if chart.optimizers else chart.backwards,  # without an optimizer each backward is a step
         seconds=round(ended.seconds, 2),
         acted=not idle,
         curve=curve,

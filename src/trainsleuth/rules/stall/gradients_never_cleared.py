@@ -2,7 +2,8 @@
 
 What it detects
     In three windows in a row the gradient of the last step was still there, unchanged, when the next backward began, and the next
-    step used both.
+    step used both. Also without any optimizer: the program changes its tensors itself, and their gradients are still those of the
+    backward before when the next one begins.
 Why it matters
     The step grows with the length of the run and points to the past: the loss oscillates or diverges.
 How it is confirmed
@@ -41,4 +42,24 @@ def rule(chart: ProcessChart) -> Verdict:
             statement="nothing clears the gradients between two steps",
             advice=["Call `optimizer.zero_grad()` once per step, after the step or before the first backward of a window."],
         )
-    return None
+    return _by_hand(chart)
+
+
+def _by_hand(chart: ProcessChart) -> Seen | None:
+    """A program with an update rule of its own."""
+    looks = [fact for fact in chart.by_hand if fact["changed"]]
+    main = chart.main_loss()
+    if chart.optimizers or main is None or len(looks) < 3 or any(fact["stale"] < fact["changed"] for fact in looks):
+        return None
+    return Seen(
+        title="gradients are never cleared: each step adds to all the steps before",
+        look_for="bare-clear",
+        where=[Spot(main[0], "adds to what is already there")],
+        evidence=[
+            f"there is no optimizer; the program changes {looks[-1]['changed']} tensors itself",
+            f"in {len(looks)} of {len(looks)} looks all of them still had the gradient of the backward before when the next one began",
+        ],
+        step=4,
+        statement="nothing clears the gradients between two steps",
+        advice=["Set `p.grad = None` for each of these tensors after it was changed, or call `p.grad.zero_()`."],
+    )

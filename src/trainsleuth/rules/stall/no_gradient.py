@@ -58,7 +58,7 @@ def rule(chart: ProcessChart) -> Verdict:
     ]  # fmt: skip
     if not silent:
         return None
-    if not any(p.with_gradient for p in chart.called_parameters()):
+    if not any(p.with_gradient for p in chart.parameters.values()):
         return None
     if max(p.looks for p in silent) < 3:
         return Missing("three windows with a backward")
@@ -74,13 +74,18 @@ def rule(chart: ProcessChart) -> Verdict:
     modules = list(dict.fromkeys(lost.values()))
     shown = [path or chart.models[model or ""].kind for model, path in modules]
     called_at = place(ran[modules[0]][4])
+    behind = None if at else _no_grad_behind(chart, set(lost.values()))
     if at is None and elements(cut) < MINOR * elements([p for p in chart.called_parameters() if p.trainable]):
         now = standing(chart)
         meant = meant or isinstance(now, str) or not now.stuck
     return Seen(
         title=f"{count(cut, 'parameter')} of layers that run in training never get a gradient"
         + ("" if at else ": no path leads from their output to the loss"),
-        where=[Spot(at, words) if at else None, Spot(called_at, "called here") if called_at else None],
+        where=[
+            Spot(at, words) if at else None,
+            Spot(behind, "`no_grad` is on here, behind these layers") if behind else None,
+            Spot(called_at, "called here") if called_at else None,
+        ],
         evidence=[
             f"{names(cut)}: no gradient in {cut[0].looks} of {cut[0].looks} windows looked at, {elements(cut):,} numbers",
             f"the graph of the loss does not contain the output of {', '.join(shown[:3])}",
@@ -162,7 +167,17 @@ def _where_cut(chart: ProcessChart, paths: set[ModulePath]) -> tuple[Place | Non
         last = max(family)
         cuts = [cut for cut in fact["cuts"] if cut[1] and not any(cut[5:])]  # what is part of the loss's graph was only looked at (`loss.item()`)
         exact = [cut for cut in cuts if cut[3] in family]
-        later = [cut for cut in cuts if cut[2] > last and cut[0] != "no_grad"]
+        later = [cut for cut in cuts if cut[2] > last and (cut[0] != "no_grad" or cut[4])]  # of `no_grad`, a function that was given a graph
         for cut in (*exact[-1:], *later[:1]):
             return place(cut[1]), WORDS.get(cut[0], "the graph is cut here")
     return None, ""
+
+
+def _no_grad_behind(chart: ProcessChart, paths: set[ModulePath]) -> Place | None:
+    """The first block without gradients that is entered after the layers ran; what is computed in it is not known."""
+    for fact in chart.deep:
+        lost = [row[0] for row in fact["calls"] if (row[16], row[2]) in paths]
+        entered = [cut for cut in fact["cuts"] if lost and cut[0] == "no_grad" and cut[1] and cut[2] > max(lost) and not any(cut[5:])]
+        if entered:
+            return place(entered[0][1])
+    return None

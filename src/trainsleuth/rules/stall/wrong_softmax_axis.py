@@ -71,19 +71,30 @@ def _over_another_axis(chart: ProcessChart) -> Verdict:
         found = [row for fact in chart.deep for row in fact.get("log_softmaxes") or [] if math.prod(row[1]) == math.prod(shape)]
         axis = f"axis {found[-1][2]} of shape ({', '.join(map(str, found[-1][1]))})" if found else "another axis"
         at = place(found[-1][0]) if found else None
+        classes = _axis_of_the_classes(found[-1][1], shape) if found else None
+        meant = "" if classes is None else f"; the classes are axis {classes}"
         return Seen(
             title=f"softmax runs over {axis}, not over the classes",
-            where=[Spot(at, "this softmax") if at else None, Spot(calls.at, "receives them here") if calls.at else None],
+            where=[Spot(at, f"this softmax{meant}") if at else None, Spot(calls.at, "receives them here") if calls.at else None],
             evidence=[
                 f"{len(rows)} looks: the probabilities of one prediction over its {calls.last['classes']} classes should sum to 1; the log of "
                 f"their sum is off by {number(min(rows))} to {number(max(rows))}"
             ],
             step=2,
             statement="the softmax before the loss has the wrong dim",
-            advice=["Use dim=-1, the axis of the classes."],
+            advice=[f"Use dim={-1 if classes is None else classes}, the axis of the classes."],
             look_for="" if found else "softmax",
         )
     return None
+
+
+def _axis_of_the_classes(softmaxed: list[int], received: list[int]) -> int | None:
+    """Where the classes are in what the softmax was given: the loss takes axis 1 for them, or the last of a table."""
+    wanted = 1 if len(received) > 1 else 0
+    if softmaxed == received:
+        return wanted
+    alike = [axis for axis, size in enumerate(softmaxed) if size == received[wanted]]
+    return alike[0] if len(alike) == 1 else None
 
 
 def _from_log_softmax(sample: Fact) -> bool:
