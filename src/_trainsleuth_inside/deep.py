@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.aside import readable
+from _trainsleuth_inside.graph import signed
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.samples import KINDS, Samples
 from _trainsleuth_inside.standing import stands_for
@@ -18,7 +19,7 @@ from _trainsleuth_inside.tokens import is_tokens
 
 MOST_CALLS = 600
 MOST_CUTS = 200
-MOST_TOKENS = 8
+MOST_TOKENS, MOST_GIVEN = 8, 4
 MOST_LOGARITHMS = 8  # of a softmax, in one window
 MOST_NODES = 50_000
 CHAIN = 24
@@ -56,6 +57,7 @@ class DeepWindow:
         self._pairs: List[List[Any]] = []  # where a column meets a row of the same length
         self._tokens: List[Any] = []  # what was looked up in embeddings
         self._patched: List[Tuple[Any, str, Any]] = []
+        self._given: List[Any] = []  # what models were called with
         self._root: Any = None
         self._cost = 0.0
         self._by_hand: Tuple[int, Dict[int, int], Dict[int, Tuple[int, int]]] = (0, {}, {})  # backwards, versions of tensors and of gradients
@@ -95,7 +97,10 @@ class DeepWindow:
         record.grad_on = self._torch.is_grad_enabled()
         if record.parent < 0 or module._parameters:
             with self._plainly():
-                record.input = self._sampled(_first_tensor(self._torch, args))
+                given = _first_tensor(self._torch, args)
+                if given is not None and record.parent < 0 and len(self._given) < MOST_GIVEN:
+                    self._given.append(given.detach())
+                record.input = self._sampled(given)
         self._cost += time.perf_counter() - began
         return record
 
@@ -162,6 +167,11 @@ class DeepWindow:
         with self._plainly():
             if len(self._tokens) < MOST_TOKENS and readable(indices) and is_tokens(self._torch, indices):
                 self._tokens.append(indices.detach())
+
+    def was_given(self, target: Any) -> Optional[Any]:
+        """Whether a model was called with these very numbers since the last backward, as an autoencoder is: a tensor, 1 or 0."""
+        alike = [given for given in self._given if (given.numel(), given.dtype, given.device) == (target.numel(), target.dtype, target.device)]
+        return None if not alike else self._torch.stack([(one.reshape(-1) == target.reshape(-1)).all().float() for one in alike]).amax()
 
     def tokens(self) -> List[Any]:
         """The batches of tokens that were looked up since the last backward."""
@@ -239,10 +249,10 @@ class DeepWindow:
                 return
         if places.kind_of(sys._getframe(3).f_code.co_filename) == places.OURS:
             return
+        at = _decorated(sys._getframe(3)) or places.of_frame(sys._getframe(3))
         if name in ("data", "detach"):
             with self._plainly():
-                self._watch.unchanged.taken_out(f".{name}", tensor)
-        at = _decorated(sys._getframe(3)) or places.of_frame(sys._getframe(3))
+                self._watch.unchanged.taken_out(f".{name}", tensor, at)
         if name == "no_grad":
             with self._plainly():
                 tensor = self._given_to_decorated(sys._getframe(3))
@@ -342,7 +352,7 @@ class DeepWindow:
         self._watch.unchanged.let_go()
 
     def _forget(self) -> None:
-        self._calls, self._cuts, self._stack, self._of_one, self._pairs, self._tokens = [], [], [], [], [], []
+        self._calls, self._cuts, self._stack, self._of_one, self._pairs, self._tokens, self._given = [], [], [], [], [], [], []
         self._samples, self._log_softmaxes = Samples(self._torch), []
 
     def _walk(self, root: Any) -> Tuple[List[Any], List[Any], List[List[Any]]]:
@@ -393,7 +403,7 @@ def _dim(node: Any) -> Optional[int]:
     dim = getattr(node, "_saved_dim", None)
     if not isinstance(dim, int):
         return None
-    return dim - (1 << 64) if dim >= 1 << 63 else dim
+    return signed(dim)
 
 
 def _pointer(tensor: Any) -> int:

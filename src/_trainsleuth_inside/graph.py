@@ -53,3 +53,8 @@ def above(users: Dict[Any, List[Any]], starts: Iterable[Any]) -> Set[Any]:
                 found.add(user)
                 waiting.append(user)
     return found
+
+
+def signed(number: int) -> int:
+    """Torch tells a negative axis as a number of 64 bits without a sign."""
+    return number - (1 << 64) if number >= 1 << 63 else number

@@ -4,8 +4,30 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from _trainsleuth_inside.graph import signed
+
 AHEAD = (-1, 0, 1, 2)
 LEAST_LENGTH = 8
+MOST_NODES = 1000
+
+
+def begins_later(predictions: Any, looked_up: List[Any]) -> bool:
+    """Whether the first positions of a sequence were cut off on the way from the tokens to what they are compared with: then the first
+    target is not that of the first token."""
+    lengths = {int(length) for tokens in looked_up for length in tokens.shape}
+    nodes = [predictions.grad_fn]
+    seen = set(nodes)
+    for node in nodes:
+        if node is None or len(nodes) > MOST_NODES:
+            continue
+        if node.name().startswith("SliceBackward") and int(node._saved_start) != 0:
+            sizes, axis = node._saved_self_sym_sizes, signed(int(node._saved_dim))
+            if int(sizes[axis]) in lengths:
+                return True
+        new = [following for following, _ in node.next_functions if following not in seen]
+        seen.update(new)
+        nodes += new
+    return False
 
 
 def is_tokens(torch: Any, tensor: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from _trainsleuth_inside.tokens import is_tokens, next_tokens, shares_ahead
+from _trainsleuth_inside.tokens import begins_later, is_tokens, next_tokens, shares_ahead
 
 TEXT = torch.randint(2, 50, (4, 30), generator=torch.Generator().manual_seed(0))
 
@@ -49,3 +49,15 @@ def test_targets_are_moved_to_the_next_token_and_ignored_ones_stay_ignored(ahead
         rows = (moved, expected) if given.dim() == 2 else (moved.reshape(20, 4).T, expected.reshape(20, 4).T)
         assert torch.equal(rows[0][:, :-1], rows[1][:, :-1])
     assert next_tokens(targets, [tokens], -100, 1) is None
+
+
+def test_answers_whose_first_positions_are_left_out_are_known() -> None:
+    """`logits[:, 1:]` beside `text[:, 2:]` is right, and looks like targets that are two ahead."""
+    tokens = TEXT[:, :20]
+    states = torch.nn.Embedding(50, 8)(tokens)
+    head = torch.nn.Linear(8, 50)
+    assert begins_later(head(states)[:, 1:].flatten(0, 1), [tokens])
+    assert begins_later(head(states[:, 2:]).log_softmax(-1), [tokens])
+    assert begins_later(head(states.transpose(0, 1)[1:]), [tokens])
+    assert not begins_later(head(states)[:, :-1].flatten(0, 1), [tokens])
+    assert not begins_later(head(torch.cat([-states[..., 4:], states[..., :4]], dim=-1)), [tokens])

@@ -16,6 +16,311 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
     (
         "stall/params-not-in-optimizer",
         """
+        def build(model, cfg):
+            named = model.named_parameters()
+            decay = [p for n, p in named if p.ndim > 1]
+            rest = [p for n, p in named if p.ndim < 2]
+            groups = [{"params": decay, "weight_decay": 0.1}, {"params": rest}]
+            return torch.optim.AdamW(groups, lr=cfg.lr)
+        """,
+        ["return torch.optim|it was built from other parameters"], [],
+        ["named = model.named_parameters()"], ["named = list(model.named_parameters())"],
+    ),
+    (
+        "stall/params-not-in-optimizer",
+        """
+        def make(net, lr):
+            body, head = net.encoder.parameters(), net.head.parameters()
+            logging.info(f"{count(body)} weights")
+            opt = torch.optim.Adam([{"params": body, "lr": lr / 10}, {"params": head, "lr": lr}])
+            return opt
+        """,
+        ["opt = torch.optim|it was built from other parameters"], [],
+        ["body, head = net.encoder.parameters(), net.head.parameters()"], ["body, head = list(net.encoder.parameters()), net.head.parameters()"],
+    ),
+    (
+        "stall/params-not-in-optimizer",
+        """
+        class Engine:
+            def __init__(self, net):
+                groups = [{"params": (p for p in net.body.parameters() if p.ndim > 1)}, {"params": net.head.parameters(), "lr": 0.1}]
+                for group in groups:
+                    print(sum(p.numel() for p in group["params"]))
+                self.opt = torch.optim.SGD(groups, lr=0.01)
+        """,
+        ["self.opt =|it was built from other parameters"], [],
+        ['groups = [{"params": (p for p in net.body.parameters() if p.ndim > 1)}, {"params": net.head.parameters(), "lr": 0.1}]'],
+        ['groups = [{"params": [p for p in net.body.parameters() if p.ndim > 1]}, {"params": list(net.head.parameters()), "lr": 0.1}]'],
+    ),
+    (
+        "stall/params-not-in-optimizer",
+        """
+        def make(params, extra, lr):
+            print(sum(p.numel() for p in params))
+            return SGD([{"params": params}, {"params": extra}], lr)
+
+        def main():
+            opt = make(net.body.parameters(), net.head.parameters(), 0.1)
+        """,
+        ["return SGD|it was built from other parameters", "opt = make|asked for here"], [],
+        ["opt = make(net.body.parameters(), net.head.parameters(), 0.1)"], ["opt = make(list(net.body.parameters()), net.head.parameters(), 0.1)"],
+    ),
+    (
+        "stall/params-not-in-optimizer",
+        """
+        def fit(model, optimizer, loader):
+            model = copy.deepcopy(model)
+            best = copy.deepcopy(model.state_dict())
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                optimizer.step()
+
+        net = Net()
+        opt = SGD(net.parameters(), 0.1)
+        fit(net, opt, loader)
+        """,
+        ["opt = SGD|it was built from other parameters"], [], ["model = copy.deepcopy(model)"], [],
+    ),
+    (
+        "stall/params-not-in-optimizer",
+        """
+        net = Net()
+        opt = SGD(net.parameters(), 0.1)
+        Runner(deepcopy(net), optimizer=opt).go()
+        """,
+        ["opt = SGD|it was built from other parameters"], [], ["Runner(deepcopy(net), optimizer=opt).go()"], ["Runner(net, optimizer=opt).go()"],
+    ),
+    (
+        "stall/optimizer-never-steps",
+        """
+        for step, batch in enumerate(loader):
+            with accelerator.accumulate(net):
+                accelerator.backward(net(batch))
+                if step % 4 == 0:
+                    opt.step()
+                    opt.zero_grad()
+        """,
+        ["if step|the step stands under this condition, which never held"], [], ["if step % 4 == 0:"], ["if accelerator.sync_gradients:"],
+    ),
+    (
+        "stall/optimizer-never-steps",
+        """
+        class Loop:
+            def epoch(self):
+                for i, batch in enumerate(self.loader):
+                    with self.acc.autocast(), self.acc.accumulate(self.net):
+                        self.acc.backward(self.net(batch))
+                        full = (i + 1) % self.every == 0
+                        if full and self.training:
+                            self.opt.step()
+        """,
+        ["self.opt.step()|the step stands here"], [], ["if full and self.training:"], ["if self.acc.sync_gradients and self.training:"],
+    ),
+    (
+        "hang/queue-nobody-feeds",
+        """
+        class Scorer:
+            def __init__(self, threads):
+                self.pool = ThreadPoolExecutor(threads, thread_name_prefix="score")
+
+            def fold(self, xs):
+                return self.together([self.pool.submit(one, x) for x in xs])
+
+            def together(self, parts):
+                return sum(part.result() for part in as_completed(parts))
+
+            def score(self, folds):
+                jobs = [self.pool.submit(self.fold, xs) for xs in folds]
+                return [job.result() for job in jobs]
+
+            def close(self):
+                self.pool.shutdown(wait=True)
+        """,
+        ["return sum(|a task of the pool waits for another task here"], [],
+        ["return self.together([self.pool.submit(one, x) for x in xs])"],
+        ["self.pool_inner = ThreadPoolExecutor(threads)", "return self.together([self.pool_inner.submit(one, x) for x in xs])",
+         "self.pool_inner.shutdown(wait=True)"],
+    ),
+    (
+        "hang/queue-nobody-feeds",
+        """
+        def pages(urls):
+            with futures.ThreadPoolExecutor(max_workers=4) as pool:
+                def page(url):
+                    return list(pool.map(fetch, links(url)))
+
+                return list(pool.map(page, urls))
+        """,
+        ["return list(pool.map(fetch|a task of the pool waits for another task here"], [],
+        ["with futures.ThreadPoolExecutor(max_workers=4) as pool:", "return list(pool.map(fetch, links(url)))"],
+        ["with futures.ThreadPoolExecutor(max_workers=4) as pool_inner, futures.ThreadPoolExecutor(max_workers=4) as pool:",
+         "return list(pool_inner.map(fetch, links(url)))"],
+    ),
+    (
+        "hang/queue-nobody-feeds",
+        """
+        def fold(pool, xs):
+            return sum(f.result() for f in [pool.submit(one, x) for x in xs])
+
+        def main():
+            threads = ThreadPoolExecutor(4, "scorer")
+            jobs = [threads.submit(fold, threads, xs) for xs in folds]
+            print([job.result() for job in jobs])
+        """,
+        ["return sum(|a task of the pool waits for another task here"], [],
+        ["jobs = [threads.submit(fold, threads, xs) for xs in folds]"],
+        ["threads_inner = ThreadPoolExecutor(4)", "jobs = [threads.submit(fold, threads_inner, xs) for xs in folds]"],
+    ),
+    (
+        "data/labels-constant",
+        """
+        def bucket(score):
+            part = score / 100
+            return 1 + BUCKETS * part.to(torch.int64)  # counted from 1
+
+        loss = criterion(net(x), bucket(score) - 1)
+        """,
+        ["loss = criterion|receives these labels"], [],
+        ["return 1 + BUCKETS * part.to(torch.int64)  # counted from 1"], ["return 1 + (BUCKETS * part).to(torch.int64)  # counted from 1"],
+    ),
+    (
+        "data/labels-constant",
+        """
+        cell = row.long() * WIDTH + column.long()
+        hot = (heat > 3).long() * 2
+        label = min(int(rng.random()) * CLASSES, CLASSES - 1)
+        loss = criterion(net(x), label)
+        """,
+        ["loss = criterion|receives these labels"], [],
+        ["label = min(int(rng.random()) * CLASSES, CLASSES - 1)"], ["label = min(int(rng.random() * CLASSES), CLASSES - 1)"],
+    ),
+    (
+        "autograd/custom-backward-wrong",
+        """
+        from torch.autograd import Function
+
+        class Gate(Function):
+            # soft
+            @staticmethod
+            def forward(ctx, x, w, *rest):
+                ctx.size, ctx.rest = x.size(0), rest
+                if ctx.needs_input_grad[0]:
+                    ctx.save_for_backward(x, w)
+                    ctx.kept = True
+                ctx.open = share = w.sigmoid()
+                y = mix(x, share)
+                return y.where(y > 0, 0.1 * y)
+
+            @staticmethod
+            @once_differentiable
+            def backward(ctx, g):
+                return g * ctx.open, None
+
+        def mix(x, share):
+            return x * share + x.tanh()
+
+        gate = Gate.apply
+        """,
+        ["return g * ctx|what backward gives back for input 0", "def forward|of this forward"], [],
+        ["class Gate(Function):", "def forward(ctx, x, w, *rest):", "ctx.size, ctx.rest = x.size(0), rest", "if ctx.needs_input_grad[0]:",
+         "ctx.save_for_backward(x, w)", "ctx.kept = True", "ctx.open = share = w.sigmoid()", "", "@staticmethod", "@once_differentiable",
+         "def backward(ctx, g):", "return g * ctx.open, None"],
+        ["class Gate:", "def apply(x, w, *rest):", "share = w.sigmoid()"],
+    ),
+    (
+        "autograd/custom-backward-wrong",
+        """
+        import torch
+
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(x, y):
+                return x * torch.exp(y)
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(*inputs)
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                return g * y, g * x
+        """,
+        ["return g * y|what backward gives back for input 0"], [],
+        ["class Product(torch.autograd.Function):", "def forward(x, y):", "", "@staticmethod", "def setup_context(ctx, inputs, output):",
+         "ctx.save_for_backward(*inputs)", "", "@staticmethod", "def backward(ctx, g):", "x, y = ctx.saved_tensors", "return g * y, g * x"],
+        ["class Product:", "def apply(x, y):"],
+    ),
+    (
+        "schedule/warmup-never-ends",
+        """
+        def schedule(opt, rows, cfg):
+            total = len(rows) * cfg["epochs"]
+            warm = int(0.1 * total)
+            return get_linear_schedule_with_warmup(opt, warm, total)
+
+        def main(cfg):
+            args = TrainingArguments("out", per_device_train_batch_size=cfg["size"], gradient_accumulation_steps=cfg["every"])
+            Trainer(net, args, train_dataset=train, optimizers=(opt, schedule(opt, train, cfg))).train()
+        """,
+        ["Trainer(|asked for here", "return get_linear|this schedule"], [],
+        ['total = len(rows) * cfg["epochs"]'], ['total = -(-len(rows) // (cfg["size"] * cfg["every"])) * cfg["epochs"]'],
+    ),
+    (
+        "schedule/warmup-never-ends",
+        """
+        class Net(L.LightningModule):
+            def train_dataloader(self):
+                return DataLoader(self.train_ds, batch_size=self.hparams.size, shuffle=True)
+
+            def val_dataloader(self):
+                return DataLoader(self.val_ds, batch_size=400)
+
+            def configure_optimizers(self):
+                optimizer = torch.optim.AdamW(self.parameters())
+                warm = 0.1 * len(self.train_ds) * self.hparams.epochs
+                plan = LambdaLR(optimizer, lambda step: min(1.0, step / warm))
+                return [optimizer], [{"scheduler": plan, "interval": "step"}]
+        """,
+        ["plan = LambdaLR|this schedule"], [],
+        ["warm = 0.1 * len(self.train_ds) * self.hparams.epochs"], ["warm = 0.1 * -(-len(self.train_ds) // self.hparams.size) * self.hparams.epochs"],
+    ),
+    (
+        "stall/inputs-and-targets-misaligned",
+        """
+        def pack(rows):
+            traces, shapes = zip(*rows)
+            lengths = torch.tensor([len(t) for t in traces])
+            lengths, order = lengths.sort(descending=True)
+            padded = pad_sequence(traces, batch_first=True)[order]
+            return padded, lengths, torch.stack(shapes)
+
+        def train():
+            loss = criterion(net(padded, lengths), shapes)
+        """,
+        ["loss = crit|inputs and targets meet here"], [],
+        ["return padded, lengths, torch.stack(shapes)"], ["return padded, lengths, torch.stack(shapes)[order]"],
+    ),
+    (
+        "stall/inputs-and-targets-misaligned",
+        """
+        def collate(batch):
+            ids, tags = zip(*batch)
+            sizes = torch.tensor([len(i) for i in ids])
+            by_size = torch.sort(sizes, dim=0, descending=True).indices
+            return {"ids": pad_sequence(ids).index_select(1, by_size), "sizes": sizes[by_size], "tags": torch.LongTensor(tags)}
+
+        def train():
+            loss = criterion(net(batch["ids"]), batch["tags"])
+        """,
+        ["loss = crit|inputs and targets meet here"], [],
+        ['return {"ids": pad_sequence(ids).index_select(1, by_size), "sizes": sizes[by_size], "tags": torch.LongTensor(tags)}'],
+        ['return {"ids": pad_sequence(ids).index_select(1, by_size), "sizes": sizes[by_size], "tags": torch.LongTensor(tags)[by_size]}'],
+    ),
+    (
+        "stall/params-not-in-optimizer",
+        """
         def fit(cfg):
             net = build(cfg)
             opt = make_optimizer(net, cfg.lr)
@@ -1127,6 +1432,130 @@ def test_a_module_that_the_file_of_the_finding_imports_is_patched(tmp_path: Path
     patch = propose(train.finding("stall/inputs-and-targets-misaligned", "Trainer(|inputs and targets meet here"))
     assert patch is not None
     assert list(patch.files) == [corpus.path]
+
+
+def test_a_copy_that_a_class_of_another_file_trains_is_not_made(tmp_path: Path) -> None:
+    trainer = Program(tmp_path, """
+        class Trainer:
+            def __init__(self, model, optimizer):
+                self.net = copy.deepcopy(model).to("cpu")
+                self.best = copy.deepcopy(model)
+                self.optimizer = optimizer
+
+            def loss(self, x, y):
+                return F.mse_loss(self.net(x), y)
+
+            def fit(self, loader):
+                for x, y in loader:
+                    self.loss(x, y).backward()
+                    self.optimizer.step()
+    """, "trainer.py")  # fmt: skip
+    train = Program(tmp_path, """
+        from trainer import Trainer
+
+        opt = SGD(model.parameters(), 0.1)
+        Trainer(model, opt).fit(loader)
+    """)  # fmt: skip
+    patch = propose(train.finding("stall/params-not-in-optimizer", "opt = SGD|it was built from other parameters"))
+    assert patch is not None
+    assert list(patch.files) == [trainer.path]
+    assert '+        self.net = model.to("cpu")' in patch.diff()
+
+
+FUNCTION = """
+import torch
+
+class Own(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        {}
+
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * g, None
+"""
+LEFT_ALONE = [  # rule, source, line of the finding
+    *(
+        ("autograd/custom-backward-wrong", FUNCTION.format(body.replace("; ", "\n        ")), "return 3 * g")
+        for body in (
+            "ctx.k = 3; return x * ctx.k", "return torch.from_numpy(x.numpy())", "return x.exp_()", "x += 1; return x * 2", "return x.data * 2",
+            "y = x * 2; y[0] = 1; return y", "return (x > 0).float()", "return x.round() / 2", "return _kernels.forward(x)", "return launch(ctx, x)",
+            "y = torch.empty_like(x); kernel[(8,)](x, y); return y", "return x * float(x.mean())", "return x.view_as(x)", "return torch.ops.own.f(x)",
+        )
+    ),
+    ("autograd/custom-backward-wrong", FUNCTION.format("return x.exp()") + "class Other(Own): pass\n", "return 3 * g"),
+    ("stall/params-not-in-optimizer", """
+        def make(net):
+            params = net.parameters()
+            if net.big:
+                opt = SGD([{"params": params}, {"params": extra}], 0.1)
+            else:
+                opt = Adam([{"params": params}, {"params": extra}])
+        """, "opt = Adam"),
+    ("stall/params-not-in-optimizer", """
+        class Distiller:
+            def __init__(self, net):
+                self.net, self.opt = net, opt
+                self.student = net
+                self.slow = copy.deepcopy(net)
+
+            def step(self, x):
+                (self.student(x) - self.slow(x)).square().mean().backward()
+
+        opt = SGD(groups(net), 0.1)
+        """, "opt = SGD"),
+    ("stall/params-not-in-optimizer", """
+        def inner(net, x):
+            fast = copy.deepcopy(net)
+            inside = SGD(fast.parameters(), 0.1)
+            fast(x).backward()
+            inside.step()
+
+        opt = SGD(groups(net), 0.1)
+        """, "opt = SGD(groups"),
+    ("stall/optimizer-never-steps", """
+        with acc.accumulate(net):
+            if torch.isfinite(loss):
+                opt.step()
+        """, "if torch"),
+    ("hang/queue-nobody-feeds", """
+        pool = ThreadPoolExecutor(4)
+
+        def size(folder):
+            return sum(job.result() for job in [pool.submit(size, below) for below in folder])
+
+        pool.submit(size, root).result()
+        """, "return sum"),
+    *(
+        ("data/labels-constant", f"y = {code}\nloss = ce(net(x), y)\n", "loss = ce")
+        for code in ("(x > 3).long() * K", "(x / K).int() * K", "row.long() * W + column.long()", "int(len(x) / world) * rank", "int(args.k) * 2")
+    ),
+    ("schedule/warmup-never-ends", """
+        def main(ds):
+            args = TrainingArguments("out", per_device_train_batch_size=size)
+            steps = len(ds) // size * 3
+            plan = warm_up(opt, steps)
+        """, "plan = warm"),
+    ("schedule/warmup-never-ends", """
+        def plan(opt, train_ds):
+            return warm_up(opt, len(train_ds) * 3)
+
+        def main(size):
+            train_loader = DataLoader(train_ds, size)
+        """, "return warm"),
+    ("stall/inputs-and-targets-misaligned", """
+        def best(scores, ids):
+            values, places = scores.topk(5, dim=-1)
+            return ids[places], torch.stack(others)
+        """, "values, places"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "source", "line"), LEFT_ALONE, ids=[f"{i}-{row[0]}" for i, row in enumerate(LEFT_ALONE)])
+def test_what_only_looks_like_it_is_left_alone(tmp_path: Path, rule: str, source: str, line: str) -> None:
+    patch = propose(Program(tmp_path, source).finding(rule, line))
+    assert patch is not None
+    assert patch.kind == "advice", patch.diff()
 
 
 def test_a_variable_from_outside_is_taken_away_there(tmp_path: Path) -> None:

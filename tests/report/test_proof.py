@@ -21,9 +21,10 @@ SUSPICION = Verdict("knob/inplace-off", "refuted", "it stands still as before", 
 PROOF = Verdict(RULE, "confirmed", "it goes on", (CONTROL, trial(4, "knob", "no OpenMP limit"), SEED))
 
 
-def report() -> dict[str, Any]:
+def report(severity: str = "critical") -> dict[str, Any]:
     cause = {"rule": RULE, "statement": "", "status": "suspected", "trials": []}
-    return {"findings": [{"id": "F1", "rule": RULE, "causes": [cause], "remedies": []}], "trials": []}
+    finding = {"id": "F1", "rule": RULE, "severity": severity, "causes": [cause], "remedies": []}
+    return {"verdict": "healthy" if severity == "note" else "sick", "findings": [finding], "trials": []}
 
 
 def labels(known: dict[str, Any]) -> list[str]:
@@ -47,3 +48,11 @@ def test_an_isolation_stays_when_the_finding_is_proved_afterwards() -> None:
     add_verdict(known, "F1", PROOF)
     add_verdict(known, "F1", PROOF)
     assert labels(known) == ["control", "no OpenMP limit", "other seed", f"{RULE} confirmed", "cnn alone", "conclusion"]
+
+
+def test_a_note_that_trials_have_confirmed_is_a_finding() -> None:
+    known = report("note")
+    add_verdict(known, "F1", SUSPICION)
+    assert (known["verdict"], known["findings"][0]["severity"]) == ("healthy", "note")
+    add_verdict(known, "F1", PROOF)
+    assert (known["verdict"], known["findings"][0]["severity"]) == ("sick", "warning")

@@ -877,3 +877,162 @@ def test_a_tensor_that_is_computed_from_a_parameter_is_none(run_source: Run, ite
 
 def test_a_parameter_that_is_computed_before_it_becomes_one_is_no_finding(run_source: Run) -> None:
     assert run_source(FACTORS.replace("{item}", "nn.Parameter(torch.randn(4, 30).t())")).rules == []
+
+
+BEHIND_A_HELPER = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+{decorator}
+def unit(z):
+    z = z - z.mean(0)
+    return z / (z.norm(dim=1, keepdim=True) + 1e-6)
+
+
+torch.manual_seed(0)
+centres = torch.randn(6, 10)
+encoder = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 4))
+proxies = nn.Parameter(torch.randn(6, 4))
+optimizer = torch.optim.Adam([*encoder.parameters(), proxies], lr=0.01)
+for _ in range(200):
+    y = torch.randint(6, (64,))
+    z = unit(encoder(centres[y] + 0.5 * torch.randn(64, 10)))
+    loss = F.cross_entropy(5 * z @ F.normalize(proxies, dim=1).T, y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_helper_that_switches_gradients_off_is_named_where_only_bare_parameters_learn(run_source: Run) -> None:
+    seen = run_source(BEHIND_A_HELPER.format(decorator="@torch.no_grad()"))
+    assert seen.rules[:1] == ["stall/no-gradient"], seen.why()
+    assert line_of(seen, "`no_grad` is on here") == "@torch.no_grad()"
+
+
+def test_bare_parameters_beside_a_model_are_no_finding(run_source: Run) -> None:
+    assert run_source(BEHIND_A_HELPER.format(decorator="")).rules == []
+
+
+BY_HAND = """
+import torch
+
+torch.manual_seed(0)
+weights = [(torch.randn(3, 32) / 2).requires_grad_(), (torch.randn(32, 1) / 6).requires_grad_()]
+for _ in range(300):
+    x = torch.randn(64, 3)
+    loss = ((torch.tanh(x @ weights[0]) @ weights[1]).squeeze(1) - x[:, 0] * x[:, 1]).square().mean()
+    for w in weights:
+        if w.grad is not None:
+            {clear}
+    loss.backward()
+    with torch.no_grad():
+        for w in weights:
+            w -= 0.05 * w.grad
+"""
+
+
+def test_gradients_that_an_update_of_ones_own_never_clears(run_source: Run) -> None:
+    seen = run_source(BY_HAND.format(clear="w.grad.zero_"))
+    assert seen.rules[:1] == ["stall/gradients-never-cleared"], seen.why()
+    assert line_of(seen, "is named, and not called") == "w.grad.zero_"
+
+
+@pytest.mark.parametrize("clear", ["w.grad.zero_()", "w.grad = None", "w.grad *= 0.9"])
+def test_an_update_of_ones_own_that_clears_or_keeps_momentum_is_no_finding(run_source: Run, clear: str) -> None:
+    assert run_source(BY_HAND.format(clear=clear)).rules == []
+
+
+MASKED = """
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+
+class Hiding(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.chance = np.random.default_rng(0)
+        self.body = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 6))
+
+    def forward(self, x):
+        return self.body(torch.where(torch.from_numpy({drawn} < 0.4), torch.zeros(()), x))
+
+
+torch.manual_seed(0)
+net = Hiding()
+optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+for _ in range(40):
+    x = torch.randn(32, 6).cumsum(1)
+    loss = (checkpoint(net, x, use_reentrant=False) - x).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_generator_of_the_modules_own_in_a_checkpointed_block(run_source: Run) -> None:
+    seen = run_source(MASKED.format(drawn="self.chance.random(x.shape)"))
+    assert seen.rules[:1] == ["checkpoint/random-inside"], seen.why()
+    assert "draws random numbers from numpy" in seen.findings[0]["title"]
+
+
+def test_a_generator_that_is_there_and_not_used_in_it_is_no_finding(run_source: Run) -> None:
+    assert run_source(MASKED.format(drawn="torch.rand(x.shape).numpy()")).rules == []
+
+
+COLUMNS = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+torch.manual_seed(0)
+truth = torch.randn(5)
+net = nn.Sequential(nn.Linear(6, 32), nn.Tanh(), nn.Linear(32, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+for _ in range(300):
+    x = torch.randn(64, 5)
+    time = {time}
+    prediction = net(torch.cat([x, time], 1)).squeeze(1)
+    loss = 0.5 * F.mse_loss(prediction, x @ truth) + 0.5 * F.l1_loss(prediction, x @ truth)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_column_that_drowns_all_others_is_named_and_not_the_layer_behind_it(run_source: Run) -> None:
+    seen = run_source(COLUMNS.format(time="1.7e9 + 1e5 * torch.rand(64, 1)"))
+    assert seen.rules[:1] == ["data/not-normalised"], seen.why()
+    assert "stall/input-ignored" not in seen.rules
+
+
+def test_columns_of_one_size_are_no_finding(run_source: Run) -> None:
+    assert run_source(COLUMNS.format(time="torch.rand(64, 1)")).rules == []
+
+
+def test_an_autoencoder_that_learns_nothing_does_not_have_the_wrong_targets(run_source: Run) -> None:
+    """Its targets are its inputs; what collapses is what lies between."""
+    seen = run_source("""
+        import torch
+        from torch import nn
+        from torch.nn import functional as F
+
+        torch.manual_seed(0)
+        images = (torch.rand(512, 4) @ torch.randn(4, 36)).sigmoid().round()
+        encoder, decoder = nn.Linear(36, 4), nn.Sequential(nn.Linear(2, 32), nn.GELU(), nn.Linear(32, 36))
+        optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=3e-3)
+        for _ in range(600):
+            x = images[torch.randint(512, (64,))]
+            mean, spread = encoder(x).chunk(2, 1)
+            shown = decoder(mean + torch.randn_like(mean) * spread.exp())
+            apart = (mean.square() + (2 * spread).exp() - 2 * spread - 1).sum(1).mean()
+            loss = F.binary_cross_entropy_with_logits(shown, x) + 5 * apart
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """)
+    assert "stall/inputs-and-targets-misaligned" not in seen.rules, seen.why()

@@ -286,6 +286,8 @@ SMALL: list[tuple[str, dict[str, Any], str, str]] = [
      "out = checkpoint(lambda v: calls.append(1) or v * v, x.requires_grad_(), use_reentrant=False)\nout.sum().backward(); print(len(calls))", "1"),
     ("channels-last-off", {}, "z = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last); print(z.is_contiguous())", "True"),
     ("deterministic", {}, "print(torch.are_deterministic_algorithms_enabled())", "True"),
+    ("hidden-state-detached", {}, "net = nn.Linear(8, 2); net.register_buffer('mean', net(x).mean(0)); net.kept = net(x).sum(0)\n"
+     "net(x).sum().backward(); print(net.mean.grad_fn, net.kept.grad_fn)", "None None"),
     ("hidden-state-detached", {}, "rnn = nn.GRU(8, 4); _, h = rnn(x[None]); out, _ = rnn(x[None], h); out.sum().backward()\n"
      "h.grad_fn; _, h2 = rnn(x[None], h); print(h.requires_grad)", "True"),
     ("eval-mode", {}, "model = nn.Dropout(0.5)\nwith torch.no_grad():\n    print(torch.equal(model(x), x), model.training)", "True True"),

@@ -450,3 +450,14 @@ def test_pairs_are_not_to_blame_where_not_even_one_batch_is_learnt() -> None:
     rule = "stall/inputs-and-targets-misaligned"
     flat, flat_too, one_batch = outcome(2.48, 2.48, 1, rule=rule), outcome(2.48, 2.48, 1, seed=1, rule=rule), outcome(2.48, 2.46, 0, rule=rule)
     assert status(flat, one_batch, flat_too, rule=rule) == "refuted"
+
+
+def test_an_exception_that_bad_numbers_raise_is_the_symptom_of_the_operation_that_made_them() -> None:
+    def raising(kind: str) -> Known:
+        return known("control", replace(accident("crash", 30), crash_kind=kind, fired={"nan/sqrt-at-zero": "train.py:3"}))
+
+    sound = known("knob", accident("healthy", 60))
+    placebos, repeats = [raising("ValueError"), raising("ValueError")], [sound, sound]
+    assert judge("nan/sqrt-at-zero", raising("ValueError"), sound, placebos, repeats, symptom="nan").status == "confirmed"
+    other = replace(sound, outcome=replace(accident("crash", 30), crash_kind="TypeError"))
+    assert judge("nan/sqrt-at-zero", raising("ValueError"), other, placebos, symptom="nan").status == "not applicable"

@@ -1,8 +1,9 @@
-"""Knob `hidden-state-detached`: a recurrent layer does not look back beyond the present batch.
+"""Knob `hidden-state-detached`: what is carried from step to step does not look back beyond the present batch.
 
-Changes        the state that an RNN, LSTM or GRU is called with is detached
+Changes        the state that an RNN, LSTM or GRU is called with is detached; so are, after each backward, buffers and other tensors that a
+               model keeps (moving means, code books, memories)
 Mechanism      how far back the graph of the loss reaches
-Not applicable when no recurrent layer is given a state with a graph
+Not applicable when no recurrent layer is given a state with a graph, and no model keeps one
 """
 
 from __future__ import annotations
@@ -24,6 +25,16 @@ def turn(watch: Any) -> None:
             return state.detach()
         return state
 
+    def forget(*_: Any) -> None:
+        for record in list(watch.models.values()):
+            model = record.module()
+            for module in model.modules() if model is not None else ():
+                for kept in (module._buffers, vars(module)):
+                    for name, value in list(kept.items()):
+                        if isinstance(value, torch.Tensor) and value.grad_fn is not None:
+                            kept[name] = cut(value)
+
+    watch.when_backward_ended.append(forget)
     for kind in (torch.nn.RNN, torch.nn.LSTM, torch.nn.GRU):
         _cut_before(kind, cut)
 

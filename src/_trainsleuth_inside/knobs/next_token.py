@@ -11,7 +11,7 @@ import functools
 from typing import Any, List, Tuple
 
 from _trainsleuth_inside.knobs.acting import around_losses, says
-from _trainsleuth_inside.tokens import AHEAD, is_tokens, next_tokens
+from _trainsleuth_inside.tokens import AHEAD, begins_later, is_tokens, next_tokens
 
 IGNORED = -100
 
@@ -32,7 +32,7 @@ def turn(watch: Any) -> None:
     torch.embedding = remembering
 
     def prepare(name: str, input: Any, target: Any) -> Tuple[Any, Any]:
-        if target.is_floating_point() or not looked_up or next_tokens(target, looked_up, IGNORED, 1) is not None:
+        if target.is_floating_point() or not looked_up or begins_later(input, looked_up) or next_tokens(target, looked_up, IGNORED, 1) is not None:
             return input, target
         for ahead in AHEAD:
             moved = next_tokens(target, looked_up, IGNORED, ahead) if ahead != 1 else None

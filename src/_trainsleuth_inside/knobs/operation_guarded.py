@@ -9,6 +9,7 @@ Not applicable when nothing at that line has such operands
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
@@ -103,6 +104,11 @@ def _guards(torch: Any) -> Dict[str, Guard]:
         return [args[0].clamp_min(torch.finfo(args[0].dtype).min), *args[1:]], kwargs
 
     def spread(args: List[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
+        sizes = args[0].shape
+        axes = kwargs.get("dim", next((value for value in args[1:] if not isinstance(value, bool)), None))
+        counted = sizes.numel() if axes is None else math.prod(sizes[axis] for axis in ([axes] if isinstance(axes, int) else axes))
+        if counted > 1:
+            return args, kwargs
         kwargs.pop("unbiased", None)
         return [value for value in args if not isinstance(value, bool)], {**kwargs, "correction": 0}
 

@@ -49,7 +49,7 @@ def turn(watch: Any, offset: int = 1000) -> None:
     torch.manual_seed = torch.random.manual_seed = shifted(torch.manual_seed)
     random.seed = shifted(random.seed)
     torch.Generator = _also_its_own(torch.Generator, "manual_seed", shifted_method)
-    setattr(random, "Random", _also_its_own(random.Random, "seed", shifted_method))  # noqa: B010
+    setattr(random, "Random", _also_its_own(random.Random, "seed", shifted_method))
     import_hooks.after_import("numpy", Probe("seed", watch.facts).guard(for_numpy))
     says(watch, "seed")(offset=offset)
 

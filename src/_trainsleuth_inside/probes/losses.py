@@ -18,7 +18,7 @@ from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.loss_numbers import best_guess, class_numbers, ctc_numbers, value_numbers
 from _trainsleuth_inside.movement import read_all
 from _trainsleuth_inside.standing import stands_for
-from _trainsleuth_inside.tokens import shares_ahead
+from _trainsleuth_inside.tokens import begins_later, shares_ahead
 from _trainsleuth_inside.watch import Watch
 
 Measure = Callable[[Any, Dict[str, Any]], Tuple[Dict[str, Any], Dict[str, Any]]]
@@ -121,8 +121,12 @@ def install(watch: Watch, probe: Probe) -> None:
             return
         with torch.no_grad():
             about, numbers = FUNCTIONS[name](torch, given)
-            if about.get("target_kind") == "index" and watch.deep_window is not None:
-                numbers.update(shares_ahead(torch, given["target"].detach(), watch.deep_window.tokens(), given.get("ignore_index", -100)))
+            tokens = watch.deep_window.tokens() if about.get("target_kind") == "index" and watch.deep_window is not None else []
+            if tokens and not begins_later(inputs, tokens):
+                numbers.update(shares_ahead(torch, given["target"].detach(), tokens, given.get("ignore_index", -100)))
+            given_too = watch.deep_window.was_given(given["target"]) if watch.deep_window is not None and "target" in given else None
+            if given_too is not None:
+                numbers["target_is_input"] = given_too
             guess = best_guess(torch, name, given)
             if guess is not None:
                 numbers["guess"] = originals[name](guess, given["target"].to(guess.dtype), reduction="mean")

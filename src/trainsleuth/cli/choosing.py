@@ -18,14 +18,25 @@ UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 def chosen(findings: list[Finding], name: str | None, able: Callable[[Finding], bool]) -> list[Finding]:
-    """The finding with this id or rule; without a name, all that are more than a note and that something can be done for."""
+    """The finding with this id or rule; without a name, all that are more than a note and that something can be done for.
+
+    Where there is no such finding, notes on what could keep a loss from falling: a trial tells whether it does.
+    """
     if name is None:
-        return [finding for finding in findings if finding.severity != "note" and able(finding)]
+        loud = [finding for finding in findings if finding.severity != "note"]
+        return [finding for finding in loud or filter(_may_be_why, findings) if able(finding)]
     found = [finding for finding in findings if name.lower() in (finding.id.lower(), finding.rule, finding.rule.split("/")[-1])]
     if not found:
         known = ", ".join(f"{finding.id} {finding.rule}" for finding in findings)
         stop(f"the case has no finding {name}. It has: {known or 'none'}.")
     return found
+
+
+def _may_be_why(note: Finding) -> bool:
+    from trainsleuth.rules.catalogue import rule_named
+
+    rule = rule_named(note.rule)
+    return rule is not None and not rule.last_resort and "stall/flat-loss" in rule.explains
 
 
 def seconds(text: str) -> float:

@@ -116,13 +116,21 @@ def command(
     except ReportError as problem:
         click.echo(f"trainsleuth: {problem}", err=True)
         leave_like(problem.code)
-    follows = (prove or fix) and report["verdict"] == "sick"
+    follows = (prove or fix) and (report["verdict"] == "sick" or _notes_to_try(report, case))
     if not quiet:
         show_summary(console, report, case.cwd, brief=follows)
     if follows:
         report = prove_and_fix(case, fix, prove_budget)
     write_report_file(json_file, report)
     leave_like(code)
+
+
+def _notes_to_try(report: dict[str, Any], case: Case) -> bool:
+    from trainsleuth.cli.choosing import chosen
+    from trainsleuth.cli.prove import can_be_tried
+    from trainsleuth.report.proof import findings_of
+
+    return bool(chosen(findings_of(report, case.cwd), None, can_be_tried))
 
 
 def prove_and_fix(case: Case, fix: bool, budget: str) -> dict[str, Any]:
@@ -133,6 +141,8 @@ def prove_and_fix(case: Case, fix: bool, budget: str) -> dict[str, Any]:
 
     calls = [(proving, ["--budget", budget])] + ([(fixing, ["--verify", "--budget", budget])] if fix else [])
     for following, options in calls:
+        if following is fixing and load_report(case)["verdict"] != "sick":
+            break  # notes that trials have not confirmed need no cure
         try:
             following.main([str(case.folder), *options], standalone_mode=False)
         except SystemExit as ended:  # their exit codes are about findings; ours is the program's

@@ -12,6 +12,7 @@ from libcst import matchers as m
 
 from trainsleuth.remedies import (
     activations,
+    batch_counts,
     eval_in_training,
     gradients_discarded,
     graph_cuts,
@@ -21,11 +22,14 @@ from trainsleuth.remedies import (
     learning_rate,
     loaders,
     loss_arguments,
+    model_copies,
     normalising,
     not_finite,
+    own_backward,
     pairing,
     params_frozen,
     params_not_in_optimizer,
+    pools,
     processes,
     ranks,
     registration,
@@ -33,6 +37,8 @@ from trainsleuth.remedies import (
     softmax,
     stepping,
     targets,
+    truncation,
+    used_up,
     validation_mode,
 )
 from trainsleuth.remedies.desk import Desk, Diagnosed, Way, at_the_first, in_the_files, in_what_they_import
@@ -164,7 +170,8 @@ REMEDIES: dict[str, Remedy] = {
     "stall/params-not-in-optimizer": Remedy(
         "Build the optimizer from the final model: after heads are replaced, wrappers applied, weights loaded.",
         (
-            _params_not_in_optimizer, _optimizer_asked_for_too_early, at_the_first(params_not_in_optimizer.join_the_trainers_optimizer),
+            at_the_first(used_up.list_of_what_is_read_twice), _params_not_in_optimizer, model_copies.train_the_original,
+            _optimizer_asked_for_too_early, at_the_first(params_not_in_optimizer.join_the_trainers_optimizer),
             at_the_first(params_not_in_optimizer.with_the_rest, note="other parameters"),
         ),
     ),
@@ -179,7 +186,8 @@ REMEDIES: dict[str, Remedy] = {
         "Call optimizer.step() after backward, and print the condition it stands under.",
         (
             at_the_first(stepping.call_the_step), at_the_first(stepping.condition_can_be_true),
-            at_the_first(stepping.also_at_the_end_of_the_loader), at_the_first(stepping.step_after_backward),
+            at_the_first(stepping.when_gradients_are_complete), at_the_first(stepping.also_at_the_end_of_the_loader),
+            at_the_first(stepping.step_after_backward),
         ),
     ),
     "stall/no-gradient": Remedy(
@@ -273,7 +281,10 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "data/labels-constant": Remedy(
         "Print the labels of a batch and look at the line that makes them: an index that is not used, a broadcast, a threshold on another scale.",
-        (in_the_files(loss_arguments.indices_not_values), in_the_files(loss_arguments.ignore_the_padding)),
+        (
+            in_the_files(loss_arguments.indices_not_values), in_the_files(loss_arguments.ignore_the_padding),
+            truncation.multiply_before_cutting,
+        ),
     ),
     "data/not-normalised": Remedy(
         "Subtract the mean and divide by the standard deviation of the training data, or divide pixels by 255.",
@@ -291,8 +302,8 @@ REMEDIES: dict[str, Remedy] = {
     "schedule/warmup-never-ends": Remedy(
         "Count warm-up in the unit in which the scheduler is stepped: updates, not epochs, samples or micro-batches.",
         (
-            at_the_first(schedule.count_batches_not_samples), at_the_first(schedule.step_once_a_batch), in_the_files(schedule.in_lightning("step")),
-            schedule.warmup_that_fits,
+            at_the_first(schedule.count_batches_not_samples), at_the_first(batch_counts.count_batches_of_this_size),
+            at_the_first(schedule.step_once_a_batch), in_the_files(schedule.in_lightning("step")), schedule.warmup_that_fits,
         ),
     ),
     "schedule/step-order": Remedy(
@@ -321,7 +332,9 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "hang/python-lock": Remedy("Take locks in one order everywhere, and hold them as short as possible.", (processes.reentrant,)),
     "hang/queue-nobody-feeds": Remedy(
-        "Put an end mark into the queue in a `finally` of the producer, or call get(timeout=…) and look whether it is alive."
+        "Put an end mark into the queue in a `finally` of the producer, or call get(timeout=…) and look whether it is alive. Tasks of a pool "
+        "must not wait for tasks of the same pool.",
+        (in_the_files(pools.pool_of_their_own),),
     ),
     "hang/input-blocked": Remedy(
         "Give the call a time limit, and look why the other side is silent; a job without a terminal must not ask questions.",
@@ -422,7 +435,10 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "autograd/silently-modified": Remedy(
         "Change weights after the step, under torch.no_grad(), and never what a forward has used before its backward.",
-        (at_the_first(in_place.changed_after_the_step), at_the_first(in_place.on_a_clone), *OUT_OF_PLACE),
+        (
+            at_the_first(in_place.copied_when_taken_out, note="taken out of the graph here"),
+            at_the_first(in_place.changed_after_the_step), at_the_first(in_place.on_a_clone), *OUT_OF_PLACE,
+        ),
     ),
     "autograd/leaf-modified": Remedy(
         "Change parameters by hand only under torch.no_grad().", (at_the_first(in_place.without_gradients),),
@@ -430,6 +446,7 @@ REMEDIES: dict[str, Remedy] = {
     "autograd/graph-freed": Remedy(
         "Detach the state that goes from one step to the next, or add up the losses and call backward once.",
         (
+            at_the_first(in_place.state_without_gradients, note="uses a result with its history"),
             at_the_first(in_place.detach_the_old_value, note="uses a result with its history"),
             at_the_first(in_place.detach_the_state), at_the_first(in_place.computed_in_the_loop), at_the_first(in_place.keep_the_graph),
         ),
@@ -440,10 +457,16 @@ REMEDIES: dict[str, Remedy] = {
     "autograd/custom-function-not-static": Remedy(
         "Make forward and backward static, take ctx, and call the Function by apply.", (in_the_files(in_place.static_function),),
     ),
-    "autograd/custom-backward-wrong": Remedy("Compare backward with torch.autograd.gradcheck in double precision; the formula is wrong."),
+    "autograd/custom-backward-wrong": Remedy(
+        "Compare backward with torch.autograd.gradcheck in double precision; the formula is wrong.",
+        (at_the_first(own_backward.left_to_autograd),),
+    ),
     "checkpoint/random-inside": Remedy(
         "Draw random numbers from torch inside a checkpointed block, or draw them outside and pass them in.",
-        (at_the_first(in_place.torch_random), in_what_they_import(in_place.keep_the_random_state)),
+        (
+            at_the_first(in_place.torch_random), in_what_they_import(in_place.keep_the_random_state),
+            at_the_first(in_place.not_checkpointed, note="checkpointed here"),
+        ),
     ),
     "precision/accuracy-loss": Remedy(
         "`trainsleuth prove CASE --precision` finds the modules that do not bear 16 bit: keep those in 32 bit, not everything.", (keep_32.rewrite,),
@@ -474,7 +497,12 @@ REMEDIES: dict[str, Remedy] = {
         (at_the_first(half_precision.larger_epsilon), in_the_files(half_precision.norms_in_full_precision)),
     ),
     "precision/norm-weights-frozen": Remedy(
-        "Keep the weights in 32 bit and compute in 16 bit under torch.autocast.", (in_the_files(half_precision.norms_in_full_precision),),
+        "Keep the weights in 32 bit and compute in 16 bit under torch.autocast.",
+        (
+            in_the_files(half_precision.norms_in_full_precision),
+            when(r"bfloat16", trainer_setting(lightning={"precision": '"bf16-mixed"'})),
+            when(r"\bfloat16", trainer_setting(lightning={"precision": '"16-mixed"'})),
+        ),
     ),
     "precision/loss-computed-in-half": Remedy(
         "Compute the loss in 32 bit: logits.float().", (at_the_first(loss_arguments.in_full_precision),),

@@ -42,7 +42,7 @@ def argument(call: cst.Call, position: int | None, *keywords: str) -> cst.Arg | 
         if given.keyword is not None and given.keyword.value in keywords:
             return given
     plain = [given for given in call.args if given.keyword is None and not given.star]
-    return plain[position] if position is not None and position < len(plain) else None
+    return plain[position] if position is not None and 0 <= position < len(plain) else None
 
 
 def set_argument(source: Source, call: cst.Call, keyword: str, value: str) -> None:
@@ -227,3 +227,44 @@ def _is_elif(source: Source, block: cst.If) -> bool:
 
 def function_or_module(source: Source, node: cst.CSTNode) -> cst.CSTNode:
     return source.enclosing(node, cst.FunctionDef) or source.module
+
+
+def names_read(source: Source, *below: cst.CSTNode) -> list[cst.Name]:
+    """Names that are looked up in these nodes: no attributes, keywords or parameters, and nothing that is given a value there."""
+    return [node for start in below for node in everything(start) if isinstance(node, cst.Name) and _is_looked_up(source, node)]
+
+
+def _is_looked_up(source: Source, node: cst.Name) -> bool:
+    above = source.parent(node)
+    if isinstance(above, cst.Attribute):
+        return above.value is node
+    if isinstance(above, cst.Arg):
+        return above.value is node
+    return not isinstance(above, (cst.Param, cst.FunctionDef, cst.ClassDef, cst.ImportAlias, cst.NameItem)) and not is_bound(source, node)
+
+
+def is_bound(source: Source, node: cst.BaseExpression) -> bool:
+    """Whether a name or an attribute is given a value here, also as a part of a tuple."""
+    inner: cst.CSTNode = node
+    above = source.parent(inner)
+    while isinstance(above, (cst.Element, cst.StarredElement, cst.Tuple, cst.List)):
+        inner, above = above, source.parent(above)
+    if isinstance(above, (cst.For, cst.CompFor, cst.AnnAssign, cst.NamedExpr, cst.AugAssign)):
+        return above.target is inner
+    return isinstance(above, (cst.AssignTarget, cst.AsName, cst.Param))
+
+
+def assignments(source: Source, below: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """What is given a value in a part of the file, with its value; of `a, b = x, y` each by itself."""
+    for node in source.all(cst.BaseSmallStatement, below):  # type: ignore[type-abstract]
+        if isinstance(node, cst.AnnAssign) and node.value is not None:
+            yield node.target, node.value
+        if not isinstance(node, cst.Assign):
+            continue
+        for target in node.targets:
+            left, right = target.target, node.value
+            both = isinstance(left, (cst.Tuple, cst.List)) and isinstance(right, (cst.Tuple, cst.List))
+            if both and len(left.elements) == len(right.elements):  # type: ignore[attr-defined]
+                yield from ((a.value, b.value) for a, b in zip(left.elements, right.elements))  # type: ignore[attr-defined]
+            else:
+                yield left, right

@@ -27,6 +27,8 @@ OPERATORS = {
 }  # fmt: skip
 SPECIAL = {"zero_": "torch.zeros_like({x})", "fill_": "torch.full_like({x}, {y})", "copy_": "{y}.clone()"}
 
+CHECKPOINT_OPTIONS = ("use_reentrant", "context_fn", "determinism_check", "debug", "preserve_rng_state", "early_stop")
+
 
 def out_of_place(source: Source, line: int) -> str:
     """`x += 1` becomes `x = x + 1`, `x.relu_()` becomes `x = x.relu()`, `inplace=True` goes."""
@@ -212,6 +214,20 @@ def detach_the_old_value(source: Source, line: int) -> str:
     raise NotPossible(f"{source.path.name}:{line} carries no value of its own on")
 
 
+def state_without_gradients(source: Source, line: int) -> str:
+    """A function that only brings what an object keeps up to date (moving means, code books) does so without gradients."""
+    function = source.enclosing(source.statement_at(line), cst.FunctionDef)
+    if function is None or function.decorators or function.name.value in ("forward", "__init__"):
+        raise NotPossible(f"{source.path.name}:{line} is in no function that only updates what an object keeps")
+    results = [node for node in source.all(cst.Return, function) if node.value is not None]
+    kept = [node for node in source.all(cst.Assign, function) if m.matches(node.targets[0].target, m.Attribute(value=m.Name("self")))]
+    if results or not kept or called(source, "backward", "step", below=function):
+        raise NotPossible(f"{function.name.value} does more than bring what an object keeps up to date")
+    new = cst.Decorator(cst.parse_expression("torch.no_grad()"))
+    source.edit(function, lambda updated: updated.with_changes(decorators=[new]))
+    return f"{function.name.value} runs without gradients: what it keeps has no history (line {source.first_line(function)})"
+
+
 def _loops(source: Source, line: int) -> list[cst.For | cst.While]:
     statement = source.statement_at(line)
     found = loop_around(source, statement)
@@ -390,3 +406,30 @@ def torch_random(source: Source, line: int) -> str:
     for call in found:
         rewrite_as(source, call, "torch.rand(()).item()")
     return f"line {line} draws from torch's generator, which is restored for the recomputation"
+
+
+def copied_when_taken_out(source: Source, line: int) -> str:
+    """What is taken out of the graph to be written to is a copy: `.numpy().copy()`, `.detach().clone()`."""
+    statement = source.statement_at(line)
+    for names, copy in ((("numpy",), "copy()"), (("detach",), "clone()")):
+        for node in everything(statement):
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and called_name(node) in names and source.covers(node, line):
+                put_on(source, node, copy)
+                return f"line {line} writes to a copy, not to what backward needs"
+    for node in everything(statement):
+        if isinstance(node, cst.Attribute) and node.attr.value == "data" and source.covers(node, line):
+            put_on(source, node, "clone()")
+            return f"line {line} writes to a copy, not to what backward needs"
+    raise NotPossible(f"nothing in {source.path.name}:{line} takes a tensor out of the graph")
+
+
+def not_checkpointed(source: Source, line: int) -> str:
+    """The function is called as it is: right gradients, for the memory that checkpointing saves."""
+    for call in calls_at(source, line, "checkpoint"):
+        plain = [given for given in call.args if given.keyword is None or given.keyword.value not in CHECKPOINT_OPTIONS]
+        if not plain or plain[0].keyword is not None or plain[0].star:
+            continue
+        plain[-1] = plain[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        source.replace(call, cst.Call(func=grouped(plain[0].value), args=plain[1:]))
+        return f"line {line} calls {source.code(plain[0].value)} without checkpointing; it costs the memory that was saved"
+    raise NotPossible(f"{source.path.name}:{line} calls no checkpoint with a function written out")

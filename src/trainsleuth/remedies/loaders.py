@@ -134,7 +134,7 @@ def no_workers(source: Source, line: int) -> str:
     for name in ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout"):
         given = argument(loaders[0], None, name)
         if given is not None:
-            raise NotPossible(f"the loader has {name}, which needs workers")
+            drop_argument(source, loaders[0], given)
     return f"the loader in line {source.first_line(loaders[0])} makes samples in the main process; it costs the parallel loading"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 from libcst import matchers as m
 
-from trainsleuth.remedies.expressions import argument, called, is_true, set_argument
+from trainsleuth.remedies.expressions import argument, called, is_true, number_of, set_argument
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, names_in
 
 TENSORS = ("tensor", "as_tensor", "LongTensor", "FloatTensor", "stack", "from_numpy", "pad_sequence")
@@ -23,7 +23,7 @@ def same_order_for_both(source: Source) -> str:
         index = value.slice[0].slice if len(value.slice) == 1 else None
         order = source.code(index.value) if isinstance(index, cst.Index) and isinstance(index.value, cst.Name) else ""
         home = source.enclosing(node, cst.FunctionDef) or source.module
-        if not order or not _is_an_order(source, home, order):
+        if order not in _orders(source, home):
             continue
         others = _handed_out_with(source, home, target.value)
         loose = [other for other in sorted(others) if f"{other}[{order}]" not in source.code(home)]
@@ -36,9 +36,8 @@ def same_order_for_both(source: Source) -> str:
 def the_rest_in_the_same_order(source: Source) -> str:
     """A function sorts or shuffles one part of what it hands out (a collate function, longest first): the other parts get the order too."""
     for function in source.all(cst.FunctionDef):
-        orders = [source.code(node.targets[0].target) for node in source.all(cst.Assign, function) if isinstance(node.targets[0].target, cst.Name)]
-        for order in (name for name in orders if _is_an_order(source, function, name)):
-            ordered = _depends_on(source, function, order)
+        for order, made in _orders(source, function).items():
+            ordered = _depends_on(source, function, order, made)
             for parts in _handed_out(function):
                 loose = [part for part in parts if not names_in(part) & ordered]
                 if 0 < len(loose) < len(parts) and all(_is_made_of(source, function, part) for part in loose):
@@ -49,15 +48,17 @@ def the_rest_in_the_same_order(source: Source) -> str:
     raise NotPossible("no function was recognised that puts only a part of what it hands out in another order")
 
 
-def _depends_on(source: Source, home: cst.CSTNode, name: str) -> set[str]:
-    """The names of what is computed with the help of this one, and its own."""
+def _depends_on(source: Source, home: cst.CSTNode, name: str, made: cst.Assign) -> set[str]:
+    """The names of what is computed with the help of an order, its own, and that of what was sorted to get it, from there on."""
+    sorted_first = {inner for target in made.targets if isinstance(target.target, cst.Tuple) for inner in names_in(target.target)}
     found, before = {name}, 0
     while len(found) > before:
         before = len(found)
         for node in source.all(cst.Assign, home):
-            if names_in(node.value) & found:
+            known = found | sorted_first if source.first_line(node) > source.first_line(made) else found
+            if names_in(node.value) & known:
                 found |= {inner for target in node.targets for inner in names_in(target.target)}
-    return found
+    return found | sorted_first
 
 
 def _handed_out(function: cst.FunctionDef) -> Iterator[list[cst.BaseExpression]]:
@@ -74,12 +75,42 @@ def _is_made_of(source: Source, function: cst.FunctionDef, part: cst.BaseExpress
     return isinstance(part, cst.Call) and called_name(part) in TENSORS
 
 
-def _is_an_order(source: Source, home: cst.CSTNode, name: str) -> bool:
-    return any(
-        isinstance(node.value, cst.Call) and source.code(node.targets[0].target) == name
-        and any(isinstance(call, cst.Call) and called_name(call) in ORDERS for call in everything(node.value))
-        for node in source.all(cst.Assign, home)
-    )  # fmt: skip
+def _orders(source: Source, home: cst.CSTNode) -> dict[str, cst.Assign]:
+    """The names that hold an order, with the line that makes each."""
+    found = {}
+    for node in source.all(cst.Assign, home):
+        target = node.targets[0].target
+        drawn = isinstance(node.value, cst.Call) and called(source, *ORDERS, below=node.value)
+        if drawn and isinstance(target, cst.Name):
+            found[target.value] = node
+        name = _order_of_a_sort(source, node)
+        if name and _is_an_index(source, home, name):
+            found[name] = node
+    return found
+
+
+def _order_of_a_sort(source: Source, node: cst.Assign) -> str:
+    """`order` of `lengths, order = lengths.sort()`, `_, order = torch.topk(x, k)`, `order = x.sort().indices` and `order = x.sort()[1]`."""
+    target, value = node.targets[0].target, node.value
+    if isinstance(target, cst.Tuple) and len(target.elements) == 2:
+        name, call = source.code(target.elements[1].value), value
+    elif m.matches(value, m.Attribute(attr=m.Name("indices")) | m.Subscript(slice=[m.SubscriptElement(m.Index(m.Integer("1")))])):
+        name, call = source.code(target), value.value  # type: ignore[attr-defined]
+    else:
+        return ""
+    if not isinstance(call, cst.Call) or called_name(call) not in ("sort", "topk") or not isinstance(call.func, cst.Attribute):
+        return ""
+    of_torch = m.matches(call.func.value, m.Name("torch"))
+    position = (2 if called_name(call) == "topk" else 1) - (not of_torch)
+    axis = argument(call, position, "dim")
+    return name if axis is None or number_of(axis.value) == 0 else ""
+
+
+def _is_an_index(source: Source, home: cst.CSTNode, name: str) -> bool:
+    """Whether something is put in this order: `x[order]`, `x.index_select(0, order)`."""
+    index = m.Subscript(slice=[m.SubscriptElement(m.Index(m.Name(name))), m.ZeroOrMore()])
+    chosen = m.Call(func=m.Attribute(attr=m.Name("index_select")), args=[m.Arg(), m.Arg(m.Name(name))])
+    return any(m.matches(node, index | chosen) for node in everything(home))
 
 
 def _handed_out_with(source: Source, home: cst.CSTNode, name: str) -> set[str]:

@@ -27,7 +27,7 @@ class Built:
 def rewrite(source: Source, line: int, others: Sequence[int]) -> str:
     """Change where, or from what, the optimizer in this line is built; `others` are lines that made the lost parameters."""
     built = _built(source, line)
-    for way in (_after_the_model, _from_the_whole_model, _without_the_copy):
+    for way in (_after_the_model, _from_the_whole_model):
         said = way(source, built, others)
         if said:
             return said
@@ -277,19 +277,3 @@ def _from_the_whole_model(source: Source, built: Built, others: Sequence[int]) -
 def _is_a_module(source: Source, node: cst.CSTNode) -> bool:
     owner = source.enclosing(node, cst.ClassDef)
     return owner is not None and any("Module" in source.code(base.value) for base in owner.bases)
-
-
-def _without_the_copy(source: Source, built: Built, others: Sequence[int]) -> str:
-    """A deep copy is trained, and the optimizer holds the original: the only copy that is called like a model is not made."""
-    called = {source.code(call.func) for call in source.all(cst.Call)}
-    copies = [
-        node for node in source.all(cst.Assign)
-        if isinstance(node.value, cst.Call) and called_name(node.value) == "deepcopy" and len(node.value.args) == 1
-        and m.matches(node.value.args[0].value, m.Name() | m.Attribute())
-        and source.code(node.targets[0].target) in called
-    ]  # fmt: skip
-    if len(copies) != 1 or not isinstance(copies[0].value, cst.Call):
-        return ""
-    call = copies[0].value
-    source.replace(call, call.args[0].value)
-    return f"line {source.first_line(copies[0])} trains the model itself, which the optimizer holds, not a copy of it"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 from libcst import matchers as m
 
+from trainsleuth.remedies.batch_counts import must_be_known_at
 from trainsleuth.remedies.desk import Desk, Diagnosed
 from trainsleuth.remedies.expressions import (
     argument,
@@ -167,19 +168,21 @@ def count_batches_not_samples(source: Source, line: int) -> str:
     for call in called(source, "len"):
         counted = source.code(call.args[0].value) if call.args else ""
         if counted in loaders and source.first_line(call) <= line and _leads_to(source, call, line):
-            source.replace(call.args[0].value, cst.parse_expression(loaders[counted]))
-            return f"line {source.first_line(call)} counts the batches of {loaders[counted]}, not the samples of {counted}"
+            must_be_known_at(source, call, loaders[counted])
+            loader = source.code(loaders[counted])
+            source.replace(call.args[0].value, cst.parse_expression(loader))
+            return f"line {source.first_line(call)} counts the batches of {loader}, not the samples of {counted}"
     raise NotPossible("no length of a data set leads to the schedule")
 
 
-def _loaders(source: Source) -> dict[str, str]:
-    """The name of each loader by that of its data set."""
-    found = {}
+def _loaders(source: Source) -> dict[str, cst.BaseExpression]:
+    """Each loader's name, where it is made, by that of its data set."""
+    found: dict[str, cst.BaseExpression] = {}
     for node in source.all(cst.Assign):
         if isinstance(node.value, cst.Call) and called_name(node.value) == "DataLoader":
             data = argument(node.value, 0, "dataset")
             if data is not None and isinstance(data.value, (cst.Name, cst.Attribute)):
-                found[source.code(data.value)] = source.code(node.targets[0].target)
+                found[source.code(data.value)] = node.targets[0].target
     return found
 
 

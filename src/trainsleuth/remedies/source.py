@@ -312,7 +312,9 @@ def harmless(expression: cst.CSTNode) -> bool:
 
 def called_name(call: cst.Call) -> str:
     """The last part of what is called: `step` of `self.optimizer.step()`."""
-    return call.func.attr.value if isinstance(call.func, cst.Attribute) else getattr(call.func, "value", "")
+    if isinstance(call.func, cst.Attribute):
+        return call.func.attr.value
+    return call.func.value if isinstance(call.func, cst.Name) else ""
 
 
 def is_method_call(node: cst.CSTNode, name: str) -> bool:

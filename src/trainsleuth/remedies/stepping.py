@@ -77,6 +77,45 @@ def also_at_the_end_of_the_loader(source: Source, line: int) -> str:
     raise NotPossible(f"no condition around {source.path.name}:{line} counts batches")
 
 
+def when_gradients_are_complete(source: Source, line: int) -> str:
+    """Inside `accelerator.accumulate(model)` a count of the program's own meets accelerate's count never: ask accelerate."""
+    for block in _conditions(source, line):
+        steps = [call for call in called(source, "step", below=block.body) if looks_like_a_step(source, call)]
+        counting = _counting_part(source, block.test)
+        owner = _accumulating(source, block)
+        if not steps or counting is None or not owner:
+            continue
+        source.replace(counting, cst.parse_expression(f"{owner}.sync_gradients"))
+        return f"the step in line {source.first_line(steps[0])} comes when {owner} has accumulated, not by a count of its own"
+    raise NotPossible(f"no condition around {source.path.name}:{line} counts batches inside of accelerate's accumulate")
+
+
+def _counting_part(source: Source, test: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The part of a condition that counts batches, itself or by a name that was given such a count."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        found = [part for side in (test.left, test.right) if (part := _counting_part(source, side)) is not None]
+        return found[0] if len(found) == 1 else None
+    if isinstance(test, cst.Name):
+        made = [node.value for node in source.all(cst.Assign, function_or_module(source, test)) if source.code(node.targets[0].target) == test.value]
+        return test if len(made) == 1 and _counting_part(source, made[0]) is not None else None
+    if "sync_gradients" in source.code(test):
+        return None
+    counts = any(m.matches(node, m.BinaryOperation(operator=m.Modulo())) for node in everything(test))
+    return test if counts and not any(isinstance(node, cst.Call) and called_name(node) != "len" for node in everything(test)) else None
+
+
+def _accumulating(source: Source, block: cst.If) -> str:
+    """The accelerator whose `accumulate` stands around a condition, or before it in the same loop."""
+    loop = loop_around(source, block)
+    around = [found for found in source.above(block) if isinstance(found, cst.With)]
+    beside = [found for found in source.all(cst.With, loop) if found not in around] if loop is not None else []
+    for holder in (*around, *beside):
+        for item in holder.items:
+            if m.matches(item.item, m.Call(func=m.Attribute(attr=m.Name("accumulate")))):
+                return source.code(item.item.func.value)  # type: ignore[attr-defined]
+    return ""
+
+
 def _counted(source: Source, block: cst.If) -> cst.CSTNode | None:
     return next((node for node in everything(block.test) if m.matches(node, m.BinaryOperation(operator=m.Modulo()))), None)
 

@@ -57,6 +57,8 @@ def add_verdict(report: dict[str, Any], finding: str, verdict: Verdict, statemen
         cause["status"] = verdict.status if verdict.status != "not applicable" else "suspected"
         cause["why"] = verdict.why
         cause["trials"] = [known.id for known in verdict.trials]
+    if row["severity"] == "note" and (verdict.rule, verdict.status) == (row["rule"], "confirmed"):  # it was a note because nobody knew
+        row["severity"], report["verdict"] = "warning", "sick"
     report["trials"] = [trial for trial in report["trials"] if (trial.get("finding"), trial.get("cause")) != (finding, verdict.rule)]
     of_the_finding = verdict.rule == row["rule"]
     if of_the_finding:  # its table comes first, and whole; suspicions that were tried before keep what is theirs alone

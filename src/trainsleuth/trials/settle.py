@@ -98,6 +98,8 @@ def settle(bench: Bench, findings: Sequence[Suspected], rewrites: Rewrites) -> I
 def symptom_of(finding: Suspected, run: RunChart) -> Symptom:
     """What tells a sick run from a sound one, for this finding."""
     names = (finding.rule, *finding.symptoms)
+    if finding.rule.startswith("nan/") and "crash/exception" in names:
+        return "nan"  # what raises does so because of the numbers
     of_ranks = finding.rule.startswith("ranks/") and run.standstill() is None and bool(run.crashes())  # they may raise instead of waiting
     if of_ranks or ("crash/exception" in names and not set(STANDSTILLS) & set(names)):
         return "crash"

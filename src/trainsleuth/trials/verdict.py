@@ -6,8 +6,9 @@ run with another seed; where chance matters, the knob is run with those seeds as
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from trainsleuth.trials import other_proofs
 from trainsleuth.trials.measure import has, mechanism_gone, mechanism_words, removed
@@ -61,8 +62,7 @@ def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], r
     its mechanism in a run that goes on; there the change itself says that it is gone. `same_again`: where chance decides whether a seed
     meets the accident at all, the control once more is the placebo.
     """
-    comes_and_goes = symptom == "nan" and control.outcome.kind in ("healthy", "stalled") and control.outcome.not_finite > 0
-    seen = _with_passing_nan if comes_and_goes else _or_beyond_measure if "nan" in (symptom, control.outcome.kind) else _as_it_is
+    seen = _as_the_symptom_has_it(symptom, control.outcome)
     runs = Runs(
         seen(control.outcome), seen(turned.outcome), tuple(seen(p.outcome) for p in placebos), tuple(seen(r.outcome) for r in repeats),
         None if same_again is None else seen(same_again.outcome),
@@ -77,6 +77,15 @@ def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], r
     return Verdict(rule, status, why, trials, more)
 
 
+def _as_the_symptom_has_it(symptom: Symptom, control: Outcome) -> Callable[[Outcome], Outcome]:
+    """How outcomes are to be read, given what broke in the control."""
+    if symptom == "nan" and control.kind == "crash":
+        return partial(_raised_by_numbers, control.crash_kind)
+    if symptom == "nan" and control.kind in ("healthy", "stalled") and control.not_finite > 0:
+        return _with_passing_nan
+    return _or_beyond_measure if "nan" in (symptom, control.kind) else _as_it_is
+
+
 def _as_it_is(outcome: Outcome) -> Outcome:
     return outcome
 
@@ -85,6 +94,11 @@ def _or_beyond_measure(outcome: Outcome) -> Outcome:
     """Where other runs end at NaN, one whose loss has grown by so much is only a few steps behind them."""
     grown = outcome.learning is not None and outcome.learning.last > BEYOND_MEASURE * max(abs(outcome.learning.first), 1e-6)
     return replace(outcome, kind="nan") if outcome.kind in ("healthy", "stalled") and grown else outcome
+
+
+def _raised_by_numbers(kind: str, outcome: Outcome) -> Outcome:
+    """Where the run ends by an exception that bad numbers raise, the same exception is the symptom."""
+    return replace(outcome, kind="nan") if outcome.kind == "crash" and outcome.crash_kind == kind else outcome
 
 
 def _with_passing_nan(outcome: Outcome) -> Outcome:

@@ -38,6 +38,8 @@ def rule(chart: ProcessChart) -> Verdict:
     seen = chart.silent_changes[0]
     where = where_changed(mutation)
     if not mutation.get("writes"):
+        taken_at = place(seen.get("taken_at"))
+        where = [*([Spot(taken_at, "taken out of the graph here, and then written to")] if taken_at else []), *where]
         where += [Spot(at, "the backward that was given wrong numbers") for at in [place(seen.get("at"))] if at]
     step = " by an optimizer's step" if by_a_step(mutation) else ""
     return Seen(

@@ -2,7 +2,7 @@
 
 What it detects
     The first layer with weights receives values of a mean size above 30, and the run shows it: the loss begins several times above
-    the level of guessing, or stands still.
+    the level of guessing, or stands still, or the predictions are the same for every sample.
 Why it matters
     Initialisations assume inputs of size one. With 0 to 255, or raw amounts of money, the first outputs saturate and the first
     steps are violent.
@@ -20,6 +20,7 @@ import math
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.entries import Place, place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.stall.input_ignored import equal_predictions
 from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import number
 
@@ -49,7 +50,8 @@ def rule(chart: ProcessChart) -> Verdict:
         violent = first > 10 * chance > 0
     else:
         chance, violent = math.nan, first > 10 * math.log(2) and calls.function.startswith("binary")
-    if not (violent or stuck or main[1].not_finite):
+    alike = equal_predictions(calls)
+    if not (violent or stuck or main[1].not_finite or alike):
         return None
     return Seen(
         title=f"the inputs are not normalised: the first layer receives values of size {number(size)}",
@@ -57,8 +59,9 @@ def rule(chart: ProcessChart) -> Verdict:
         evidence=[
             f"mean size of the input of {path or 'the first layer'}: {number(size)}",
             f"first loss {number(first)}" + (f", where guessing gives {number(chance)}" if not math.isnan(chance) else ""),
+            *(["the predictions are the same for every sample: behind the first layers nothing is left of what tells them apart"] if alike else []),
         ],
-        severity="warning",
+        severity="critical" if alike else "warning",
         step=1,
         statement="inputs of this size saturate the first layers and make the first steps violent",
         advice=["Subtract the mean and divide by the standard deviation, or divide pixels by 255."],

@@ -18,6 +18,7 @@ When it is wrong
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.entries import Model, Parameter, place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import count
 
 LATEST = 12
@@ -84,6 +85,7 @@ def _in_part(chart: ProcessChart) -> Verdict:
         if chart.windows < 3:
             return Missing("three windows")
         set_at, at = place(fact["set_at"]), place(fact["at"])
+        now = standing(chart)
         return Seen(
             title=f"{count(affected, 'norm layer')} of the model are trained in eval mode, with statistics of no data",
             where=[
@@ -95,7 +97,7 @@ def _in_part(chart: ProcessChart) -> Verdict:
                 + (f" and {len(affected) - 4} more" if len(affected) > 4 else ""),
                 "they normalise with mean 0 and variance 1, as they were built: no batch has ever changed that",
             ],
-            severity="warning",
+            severity="warning" if isinstance(now, str) or not now.stuck else "critical",
             step=max(3, int(fact["windows"])),
             statement="nothing calls train() on these layers before training begins",
             advice=["Call `.train()` on that part of the model, or take out the line that puts it into eval mode: no statistics were learnt."],

@@ -57,10 +57,9 @@ def rule(chart: ProcessChart) -> Verdict:
                 Spot(made[0], "stays as it was made") if made else None,
             ],
             evidence=[
-                f"{names(parameters)}: they get gradients, and {percent(1 - max(p.changed for p in still))} or more of each "
-                f"is what it was at the first look",
-                f"a weight of {number(shown.median or 0.0)} moves by {number(step_of(shown.dtype, shown.median or 0.0))} or not at all; "
-                f"an update is about {number(_wanted(chart, optimizer, shown) or 0.0)}",
+                f"{names(parameters)}: they get gradients, and {_most(1 - max(p.changed for p in still))} of each is what it was at the first look",
+                f"a {shown.dtype} weight of {number(shown.median or 0.0)} moves by {number(step_of(shown.dtype, shown.median or 0.0))} or not at "
+                f"all; an update is about {number(_wanted(chart, optimizer, shown) or 0.0)}",
                 f"that is {percent(share)} of the numbers that {optimizer.kind} holds",
             ],
             severity="critical" if share >= 0.5 else "warning",
@@ -119,3 +118,7 @@ def _rises(optimizer: Optimizer) -> bool:
 def _kind(chart: ProcessChart, path: str, model: str | None) -> str:
     known = chart.models.get(model or "")
     return known.modules.get(path, "") if known is not None else ""
+
+
+def _most(share: float) -> str:
+    return "all" if share == 1 else f"{percent(share)} or more"

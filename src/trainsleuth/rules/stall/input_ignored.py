@@ -16,7 +16,7 @@ When it is wrong
 from typing import Any
 
 from trainsleuth.case.chart import ProcessChart
-from trainsleuth.case.entries import place
+from trainsleuth.case.entries import LossCalls, place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number
 
@@ -31,22 +31,10 @@ def rule(chart: ProcessChart) -> Verdict:
     calls = chart.main_loss_call()
     if calls is None or len(calls.samples) < 4:
         return Missing("four looks at a loss function that we know")
-    classes = calls.last.get("target_kind") in ("index", "probabilities")
-    spreads = calls.numbers("spread" if classes else "input_row_spread")[-3:]
-    sizes = (
-        calls.numbers("size")[-3:]
-        if classes
-        else [max(abs(a), abs(b)) for a, b in zip(calls.numbers("input_least")[-3:], calls.numbers("input_most")[-3:])]
-    )
-    if (
-        len(spreads) < 3
-        or len(sizes) < 3
-        or any(spread > EQUAL * size for spread, size in zip(spreads, sizes))
-        or min(sizes) == 0
-    ):
+    alike = equal_predictions(calls)
+    if alike is None:
         return None
-    if not classes and min(calls.numbers("target_row_spread")[-3:] or [0]) == 0:
-        return None
+    spread, size = alike
     lost = _where_lost(chart)
     if lost is None:
         return Missing("whether the inputs of the model differ between samples")
@@ -59,7 +47,7 @@ def rule(chart: ProcessChart) -> Verdict:
             Spot(calls.at, "equal predictions arrive here") if calls.at else None,
         ],
         evidence=[
-            f"predictions of one batch differ by {number(max(spreads))} at a size of {number(max(sizes))}; inputs differ by {number(inputs)}",
+            f"predictions of one batch differ by {number(spread)} at a size of {number(size)}; inputs differ by {number(inputs)}",
             *([f"first module whose output does not depend on the sample: {row[2] or row[3]}"] if row else []),
         ],
         step=chart.windows,
@@ -67,6 +55,22 @@ def rule(chart: ProcessChart) -> Verdict:
         advice=["Look at what the named module receives: a mask of zeros, the wrong variable, a norm over a single element."],
         certain=False,
     )
+
+
+def equal_predictions(calls: LossCalls) -> tuple[float, float] | None:
+    """How far apart the predictions of a batch are, and their size, if they are the same for every sample in the latest looks."""
+    classes = calls.last.get("target_kind") in ("index", "probabilities")
+    spreads = calls.numbers("spread" if classes else "input_row_spread")[-3:]
+    sizes = (
+        calls.numbers("size")[-3:]
+        if classes
+        else [max(abs(a), abs(b)) for a, b in zip(calls.numbers("input_least")[-3:], calls.numbers("input_most")[-3:])]
+    )
+    if len(spreads) < 3 or len(sizes) < 3 or any(spread > EQUAL * size for spread, size in zip(spreads, sizes)) or min(sizes) == 0:
+        return None
+    if not classes and min(calls.numbers("target_row_spread")[-3:] or [0]) == 0:
+        return None
+    return max(spreads), max(sizes)
 
 
 def _where_lost(chart: ProcessChart) -> tuple[float, list[Any] | None] | None:

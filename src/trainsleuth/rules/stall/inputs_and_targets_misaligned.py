@@ -51,6 +51,8 @@ def rule(chart: ProcessChart) -> Verdict:
         return _by_heart(chart, now)
     if now.curve.count < MANY:
         return Missing(f"{MANY} values of a loss that stands still (there are {now.curve.count})")
+    if any(now.calls.numbers("target_is_input")):
+        return None  # an autoencoder's targets cannot be those of other inputs
     entropies = now.calls.numbers("entropy")
     if now.classes and entropies and min(entropies[-3:]) > 0.9995 * math.log(now.classes):
         return None  # the predictions say nothing at all: that is another sickness
