@@ -411,6 +411,19 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["ids, tags = map(list, zip(*sorted(batch, key=lambda sample: len(sample[0]))))"],
     ),
     (
+        "stall/inputs-and-targets-misaligned",
+        """
+        def compute_loss(self, model, inputs):
+            out = model(**inputs)
+            loss = F.cross_entropy(
+                out.logits.view(bsz, n_tags, length),
+                inputs["labels"],
+            )
+        """,
+        ["loss = F.cross|meets its targets here; `permute(0, 2, 1)` would move them"], [],
+        ["out.logits.view(bsz, n_tags, length),"], ["out.logits.permute(0, 2, 1),"],
+    ),
+    (
         "ranks/diverged-weights",
         """
         def main():
@@ -1480,7 +1493,7 @@ LEFT_ALONE = [  # rule, source, line of the finding
         for body in (
             "ctx.k = 3; return x * ctx.k", "return torch.from_numpy(x.numpy())", "return x.exp_()", "x += 1; return x * 2", "return x.data * 2",
             "y = x * 2; y[0] = 1; return y", "return (x > 0).float()", "return x.round() / 2", "return _kernels.forward(x)", "return launch(ctx, x)",
-            "y = torch.empty_like(x); kernel[(8,)](x, y); return y", "return x * float(x.mean())", "return x.view_as(x)", "return torch.ops.own.f(x)",
+            "y = torch.empty_like(x); kernel[(8,)](x, y); return y", "return x * float(x.mean())", "return x.view_as(x)", "return torch.ops.own.f(x)", "return k(x)",
         )
     ),
     ("autograd/custom-backward-wrong", FUNCTION.format("return x.exp()") + "class Other(Own): pass\n", "return 3 * g"),

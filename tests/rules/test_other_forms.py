@@ -1036,3 +1036,33 @@ def test_an_autoencoder_that_learns_nothing_does_not_have_the_wrong_targets(run_
             optimizer.step()
         """)
     assert "stall/inputs-and-targets-misaligned" not in seen.rules, seen.why()
+
+
+TAGGER = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Embedding(30, 24), nn.Linear(24, 24), nn.ReLU(), nn.Linear(24, 5))
+optimizer = torch.optim.Adam(net.parameters(), lr=5e-3)
+for _ in range(150):
+    x = torch.randint(30, (16, 12))
+    scores = net(x)
+    loss = F.cross_entropy({scores}, x % 5)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("scores", ["scores.view(16, 5, 12)", "scores.reshape(16, -1, 12)"])
+def test_a_view_that_gives_axes_another_order(run_source: Run, scores: str) -> None:
+    seen = run_source(TAGGER.format(scores=scores))
+    assert seen.rules[:1] == ["stall/inputs-and-targets-misaligned"], seen.why()
+    assert seen.findings[0]["title"] == "predictions are scrambled: a view of shape (16, 12, 5) as (16, 5, 12) moves no number"
+
+
+@pytest.mark.parametrize("scores", ["scores.transpose(1, 2)", "scores.permute(0, 2, 1).contiguous().view(16, 5, 12)"])
+def test_axes_that_are_exchanged_are_no_finding(run_source: Run, scores: str) -> None:
+    assert run_source(TAGGER.format(scores=scores)).rules == []

@@ -21,6 +21,8 @@ from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.tokens import begins_later, shares_ahead
 from _trainsleuth_inside.watch import Watch
 
+VIEWS = ("View", "UnsafeView", "ReshapeAlias")
+SAME_ORDER = (*VIEWS, "Clone", "LogSoftmax", "ToCopy")
 Measure = Callable[[Any, Dict[str, Any]], Tuple[Dict[str, Any], Dict[str, Any]]]
 FUNCTIONS: Dict[str, Measure] = {
     "cross_entropy": class_numbers,
@@ -139,7 +141,7 @@ def install(watch: Watch, probe: Probe) -> None:
             "fn": name, "at": at, "window": window, "autocast": _autocast(torch, inputs),
             "dtype": str(inputs.dtype).replace("torch.", ""), "result_dtype": str(result.dtype).replace("torch.", ""),
             "settings": {key: given[key] for key in SETTINGS if key in given},
-            "weighted": given.get("weight") is not None, "made_by": _made_by(inputs),
+            "weighted": given.get("weight") is not None, "made_by": _made_by(inputs), "swapped": _swapped(inputs),
             "model": watch.last_call[0].name if watch.last_call else None, **about,
         }  # fmt: skip
 
@@ -190,6 +192,18 @@ def _made_by(tensor: Any) -> List[str]:
         following = [branch for branch, _ in node.next_functions if branch is not None]
         node = following[0] if len(following) == 1 else None
     return names
+
+
+def _swapped(tensor: Any) -> Optional[List[List[int]]]:
+    """The shapes before and after, where a tensor was only viewed anew and has its axes in another order: no number was moved for that."""
+    after = [int(size) for size in tensor.shape]
+    node = tensor.grad_fn
+    while node is not None and (name := node.name().split("::")[-1].partition("Backward")[0]) in SAME_ORDER:
+        before = [int(size) for size in node._saved_self_sym_sizes] if name in VIEWS else []
+        if len(before) > 2 and before != after and sorted(before) == sorted(after):
+            return [before, after]
+        node = node.next_functions[0][0]
+    return None
 
 
 def _autocast(torch: Any, tensor: Any) -> Optional[str]:

@@ -143,6 +143,14 @@ def _softmax_over_the_classes(desk: Desk, finding: Diagnosed) -> str:
     raise NotPossible("it is not known which axis the classes are")
 
 
+def _axes_exchanged(desk: Desk, finding: Diagnosed) -> str:
+    order = next((found.group(1) for place in finding.where if (found := re.search(r"`permute\(([\d, ]+)\)`", place.note))), None)
+    if order is None:
+        raise NotPossible("no view is known to give axes another order")
+    axes = [int(axis) for axis in order.split(",")]
+    return at_the_first(lambda source, line: loss_arguments.permuted(source, line, axes))(desk, finding)  # type: ignore[return-value]
+
+
 def _wake(desk: Desk, finding: Diagnosed) -> str:
     return at_the_first(eval_in_training.wake_before_forward, code=r"^(?!.*(\.eval\(\)|\.train\(False\)))")(desk, finding)  # type: ignore[return-value]
 
@@ -233,7 +241,7 @@ REMEDIES: dict[str, Remedy] = {
     "stall/inputs-and-targets-misaligned": Remedy(
         "Follow one sample from its file to the loss; shuffle pairs, never one side alone.",
         (
-            in_what_they_import(pairing.same_order_for_both), in_what_they_import(pairing.the_rest_in_the_same_order),
+            _axes_exchanged, in_what_they_import(pairing.same_order_for_both), in_what_they_import(pairing.the_rest_in_the_same_order),
             in_what_they_import(pairing.sort_the_pairs), in_the_files(pairing.one_order_for_two_loaders),
             at_the_first(loss_arguments.argmax_over_classes),
             in_what_they_import(targets.shifted_once), in_what_they_import(targets.other_way_round),

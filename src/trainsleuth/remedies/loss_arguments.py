@@ -211,3 +211,14 @@ def in_full_precision(source: Source, line: int) -> str:
     _, first, _ = loss_call(source, line)
     put_on(source, first.value, "float()")
     return f"the loss in line {line} is computed in 32 bit"
+
+
+def permuted(source: Source, line: int, order: list[int]) -> str:
+    """A view or reshape to a shape of the same axes in another order becomes a permute."""
+    found = [call for call in calls_at(source, line, "view", "reshape") if isinstance(call.func, cst.Attribute) and len(call.args) == len(order)]
+    if len(found) != 1:
+        raise NotPossible(f"no single view in {source.path.name}:{line} has {len(order)} axes written out")
+    call = found[0]
+    assert isinstance(call.func, cst.Attribute)
+    rewrite_as(source, call, f"{{x}}.permute({', '.join(map(str, order))})", x=call.func.value)
+    return f"line {source.first_line(call)} exchanges the axes (permute), which a {called_name(call)} does not"

@@ -19,6 +19,7 @@ STEPS = (
 )  # fmt: skip
 OUTSIDE = ("detach", "no_grad", "inference_mode", "enable_grad", "set_grad_enabled", "numpy", "from_numpy", "tolist", "item", "apply")
 WHOLE = re.compile(r"torch\.(u?int|long|short|bool)")
+INNER = re.compile(r"\.ops\.|\._(?!_)")  # operators of an extension, and torch's private functions
 SAME = ("view_as", "clone", "view", "contiguous", "expand_as", "alias")
 
 
@@ -101,8 +102,7 @@ def _autograd_can_do_it(source: Source, forward: cst.FunctionDef, plain: cst.Fun
     name = forward.name.value
     if names_in(plain) & {"np", "numpy", "cupy", "triton"}:
         raise NotPossible(f"{name} computes outside of torch")
-    local = _local_names(source, forward)
-    known = local | _from_torch(source)
+    local, imported = _local_names(source, forward), _from_torch(source)
     untouched = local - {node.value for node in source.all(cst.Name, forward.body) if is_bound(source, node)}
     if all(_is_the_input(node.value, untouched) for node in everything(plain) if isinstance(node, cst.Return)):
         raise NotPossible(f"{name} gives back what it gets: its backward is there on purpose")
@@ -112,13 +112,14 @@ def _autograd_can_do_it(source: Source, forward: cst.FunctionDef, plain: cst.Fun
         if isinstance(node, cst.Attribute) and node.attr.value == "data":
             raise NotPossible(f"{name} cuts the graph (.data)")
         if isinstance(node, cst.Call):
-            _call_can_be_derived(source, node, name, known, seen)
+            _call_can_be_derived(source, node, name, local, imported, seen)
     compared = _comparisons(plain)
     if compared:
         raise NotPossible(f"{name} compares ({source.code(compared[0])}), which has no gradient")
 
 
-def _call_can_be_derived(source: Source, call: cst.Call, name: str, known: set[str], seen: set[str]) -> None:
+def _call_can_be_derived(source: Source, call: cst.Call, name: str, local: set[str], imported: set[str], seen: set[str]) -> None:
+    """Refuse a call that autograd does not see through; a function of the same file is looked into."""
     what, keywords = called_name(call), {given.keyword.value for given in call.args if given.keyword is not None}
     if (what.endswith("_") and not what.endswith("__")) or keywords & {"out", "inplace"}:
         raise NotPossible(f"{name} writes in place ({what})")
@@ -129,7 +130,9 @@ def _call_can_be_derived(source: Source, call: cst.Call, name: str, known: set[s
     if what in ("to", "type") and WHOLE.search(source.code(call)):
         raise NotPossible(f"{name} makes whole numbers, which have no gradient")
     plainly = isinstance(call.func, cst.Name)
-    if (_root(call.func) in known or (plainly and hasattr(builtins, what))) and ".ops." not in source.code(call.func):
+    root = _root(call.func)
+    allowed = root in imported or (hasattr(builtins, what) and root not in local if plainly else root in local)
+    if allowed and not INNER.search(source.code(call.func)):
         return
     own = [function for function in source.function_named(what) if plainly and source.enclosing(function, cst.ClassDef) is None]
     if len(own) != 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from trainsleuth.remedies.expressions import assignments, function_or_module, is_bound, names_read, rewrite_as, text_of
-from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything
+from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, names_in
 from trainsleuth.remedies.values import given
 
 METHODS = (
@@ -35,8 +36,11 @@ def list_of_what_is_read_twice(source: Source, line: int) -> str:
     """The generators that lead to the optimizer in this line, and that are read before as well, become lists."""
     statement = source.statement_at(line)
     home = function_or_module(source, statement)
-    wanted = _behind(source, home, statement)
-    twice = [made for made in _generators(source, home, wanted) if _is_read_before(source, home, statement, made)]
+    inside = home.body if isinstance(home, cst.FunctionDef) else home
+    reads = _reads(source, inside, source.span(statement).end.line)
+    twice = [made for made in _generators(source, home, inside, reads) if _is_read_before(source, statement, made, reads[made.name])]
+    wanted = _behind(source, inside, statement) if twice else set()
+    twice = [made for made in twice if made.name in wanted]
     if not twice:
         raise NotPossible(f"no generator that leads to {source.path.name}:{line} is read before that")
     for made in twice:
@@ -49,20 +53,27 @@ def list_of_what_is_read_twice(source: Source, line: int) -> str:
     return f"{' and '.join(names)} {said}: a generator is used up by the first who reads it (line {source.first_line(twice[0].value)})"
 
 
-def _behind(source: Source, home: cst.CSTNode, statement: Statement) -> set[str]:
+def _reads(source: Source, inside: cst.CSTNode, end: int) -> dict[str, list[cst.Name]]:
+    """Where each name is read, up to a line."""
+    found: dict[str, list[cst.Name]] = {}
+    for node in names_read(source, inside):
+        if source.first_line(node) <= end and _reads_it(source, node):
+            found.setdefault(node.value, []).append(node)
+    return found
+
+
+def _behind(source: Source, inside: cst.CSTNode, statement: Statement) -> set[str]:
     """The names that a statement is computed from: its own, and those of the assignments and loops that made them."""
+    links = [(names_in(target), _names(source, value)) for target, value in assignments(source, inside)]
+    links += [(_names(source, call.func), _names(source, *call.args)) for call in source.all(cst.Call, inside) if _fills(call)]
+    for loop in source.all(cst.For, inside):
+        filled = [call.func for call in source.all(cst.Call, loop.body) if _fills(call)]
+        links.append((_names(source, *filled), _names(source, loop.iter)))
     found, before = _names(source, statement), 0
     while len(found) > before:
         before = len(found)
-        for target, value in assignments(source, home):
-            if {node.value for node in everything(target) if isinstance(node, cst.Name)} & found:
-                found |= _names(source, value)
-        for call in source.all(cst.Call, home):
-            if _fills(call) and _names(source, call.func) & found:
-                found |= _names(source, *call.args)
-        for loop in source.all(cst.For, home):
-            if any(_fills(call) and _names(source, call.func) & found for call in source.all(cst.Call, loop.body)):
-                found |= _names(source, loop.iter)
+        for made, used in links:
+            found |= used if made & found else set()
     return found
 
 
@@ -74,30 +85,20 @@ def _fills(call: cst.Call) -> bool:
     return isinstance(call.func, cst.Attribute) and called_name(call) in ("append", "extend", "add")
 
 
-def _generators(source: Source, home: cst.CSTNode, wanted: set[str]) -> Iterator[Read]:
-    for target, value in assignments(source, home):
-        if isinstance(target, cst.Name) and target.value in wanted and _bound_once(source, home, target.value):
-            if _is_a_generator(source, value):
-                yield Read(target.value, value)
-            for key, inner in _held(value):
-                if _is_a_generator(source, inner):
-                    yield Read(target.value, inner, key, held=True)
-    if isinstance(home, cst.FunctionDef):
-        for parameter in home.params.params:
-            name = parameter.name.value
-            reads = [node for node in names_read(source, home.body) if node.value == name]
-            if name in wanted and reads and not _bindings(source, home, name):
-                yield from (Read(name, value) for value in given(source, reads[0]) if _is_a_generator(source, value))
-
-
-def _bindings(source: Source, home: cst.CSTNode, name: str) -> int:
-    inside = home.body if isinstance(home, cst.FunctionDef) else home
-    return sum(1 for node in source.all(cst.Name, inside) if node.value == name and is_bound(source, node))
-
-
-def _bound_once(source: Source, home: cst.CSTNode, name: str) -> bool:
-    own = isinstance(home, cst.FunctionDef) and any(parameter.name.value == name for parameter in home.params.params)
-    return not own and _bindings(source, home, name) == 1
+def _generators(source: Source, home: cst.CSTNode, inside: cst.CSTNode, reads: dict[str, list[cst.Name]]) -> Iterator[Read]:
+    """Generators that are given a name once, or passed to the function, and read by that name more than once."""
+    bound = Counter(node.value for node in source.all(cst.Name, inside) if is_bound(source, node))
+    passed = [parameter.name.value for parameter in home.params.params] if isinstance(home, cst.FunctionDef) else []
+    yielding = {function.name.value: bool(source.all(cst.Yield, function)) for function in source.all(cst.FunctionDef)}
+    for target, value in assignments(source, inside):
+        name = target.value if isinstance(target, cst.Name) else ""
+        if len(reads.get(name, ())) > 1 and bound[name] == 1 and name not in passed:
+            if _is_a_generator(value, yielding):
+                yield Read(name, value)
+            yield from (Read(name, inner, key, held=True) for key, inner in _held(value) if _is_a_generator(inner, yielding))
+    for name in passed:
+        if len(reads.get(name, ())) > 1 and not bound[name] and name != "self":
+            yield from (Read(name, value) for value in given(source, reads[name][0]) if _is_a_generator(value, yielding))
 
 
 def _held(value: cst.BaseExpression) -> Iterator[tuple[str | None, cst.BaseExpression]]:
@@ -112,30 +113,22 @@ def _held(value: cst.BaseExpression) -> Iterator[tuple[str | None, cst.BaseExpre
         yield from ((entry.keyword.value, entry.value) for entry in value.args if entry.keyword is not None)
 
 
-def _is_a_generator(source: Source, value: cst.BaseExpression) -> bool:
+def _is_a_generator(value: cst.BaseExpression, yielding: dict[str, bool]) -> bool:
     if isinstance(value, cst.GeneratorExp):
         return True
     if not isinstance(value, cst.Call):
         return False
-    if isinstance(value.func, cst.Attribute):
-        return called_name(value) in METHODS
-    own = source.function_named(called_name(value))
-    return any(source.all(cst.Yield, function) for function in own) if own else called_name(value) in FUNCTIONS
+    name = called_name(value)
+    return name in METHODS if isinstance(value.func, cst.Attribute) else yielding.get(name, name in FUNCTIONS)
 
 
-def _is_read_before(source: Source, home: cst.CSTNode, statement: Statement, made: Read) -> bool:
-    """Whether it is read at least twice up to the statement, and not on two sides of one condition."""
-    end = source.span(statement).end.line
-    inside = home.body if isinstance(home, cst.FunctionDef) else home
-    reads = [
-        node for node in names_read(source, inside)
-        if node.value == made.name and source.first_line(node) <= end and _reads_it(source, node)
-    ]  # fmt: skip
+def _is_read_before(source: Source, statement: Statement, made: Read, reads: list[cst.Name]) -> bool:
+    """Whether it is read as a whole at least twice, and not on two sides of one condition."""
     if any(_taker(source, node) == "next" for node in reads):
         return False  # it is meant to be read bit by bit
     if not made.held:
         return any(not _exclusive(source, first, second) for at, first in enumerate(reads) for second in reads[at + 1 :])
-    return len(reads) > 1 and any(_looks_inside(source, node, made.key) and statement not in source.above(node) for node in reads)
+    return any(_looks_inside(source, node, made.key) and statement not in source.above(node) for node in reads)
 
 
 def _reads_it(source: Source, node: cst.Name) -> bool:

@@ -103,6 +103,7 @@ SEARCHES: dict[str, tuple[str, tuple[Match, ...]]] = {
     "bare-eval": ("is named, and not called", (_bare_eval,)),
     "clear": ("clears gradients that no step has used", (_clears,)),
     "softmax": ("the softmax", (lambda node: _called(node, "softmax", "log_softmax", "Softmax", "LogSoftmax", "Softmax2d"),)),
+    "view": ("gives the axes another order", (lambda node: _called(node, "view", "reshape"),)),
     "sigmoid": ("the sigmoid", (lambda node: _called(node, "sigmoid", "Sigmoid"),)),
     "argmax": ("the argmax", (lambda node: _called(node, "argmax", "max"),)),
     "difference": ("the difference", (_squared_difference, _plain_difference, _difference)),

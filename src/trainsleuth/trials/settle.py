@@ -23,6 +23,7 @@ from trainsleuth.trials.verdict import BESIDE_A_REPEAT, Verdict, judge, judge_su
 
 SEEDS = (1000, 2000, 3000, 4000)
 HANGS = ("hang/", "ranks/")
+SHOWS_THE_REST = "overfit-one-batch"  # model, loss and optimizer can learn; what cannot be learnt is the data
 __all__ = ["Begun", "Bench", "Done", "Event", "Note", "OutOfTime", "Settled", "Suspected", "Unsettled", "settle", "suspect"]
 
 
@@ -244,7 +245,7 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
     best: Verdict | None = None
     for experiment in _experiments(bench, finding, knobs, rewrites, share):
         if experiment.files and best is not None and best.status != "not applicable":
-            break  # a knob has settled it as far as it can be
+            continue  # a knob has settled it as far as it can be
         verdict = None
         for event in _decide(experiment, finding.rule):
             if isinstance(event, Verdict):
@@ -263,12 +264,17 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
 
 
 def _experiments(bench: Bench, finding: Suspected, knobs: Sequence[Knob], rewrites: Rewrites, share: int) -> Iterator[Experiment]:
-    """Each knob that takes the mechanism away, and where none of them does, the guilty lines rewritten."""
-    for knob in knobs:
-        yield Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share)
+    """Each knob that takes the mechanism away, and where none of them does, the guilty lines rewritten; what tells only that the rest is
+    sound comes last."""
     rewritten = rewrites(finding)
+    for knob in knobs:
+        if knob.name != SHOWS_THE_REST:
+            yield Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share)
     if rewritten:
         yield Experiment(bench, finding, (), "lines rewritten", share, rewritten)
+    for knob in knobs:
+        if knob.name == SHOWS_THE_REST:
+            yield Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share)
 
 
 ORDER = ("confirmed", "refuted", "workaround", "inconclusive", "not applicable")

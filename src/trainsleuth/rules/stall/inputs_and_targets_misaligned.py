@@ -2,7 +2,8 @@
 
 What it detects
     In a language model: the targets are the tokens of its own input, two ahead of their place (shifted twice); as a note, one behind it
-    (shifted the wrong way) or at the same place. Anywhere: the loss stands still at the level of guessing for at least 150 steps;
+    (shifted the wrong way) or at the same place. Where predictions for each step or pixel meet their targets: a `view` that gives the axes another
+    order and moves no number (`logits.view(batch, classes, steps)`). Anywhere: the loss stands still at the level of guessing for at least 150 steps;
     every parameter is held, gets a gradient and moves; the predictions differ between samples; the labels vary. What is left: the
     targets do not belong to the inputs. As a note: the training loss has fallen far below that level, and what was validated never was
     better than guessing, from the first validation to the last: pairs that do not belong together can only be learnt by heart.
@@ -11,11 +12,12 @@ Why it matters
     to skip a token, or to repeat one, has a loss that falls and generates nonsense.
 How it is confirmed
     The distance between tokens and targets is counted in every deep window; the trial `next-token` shows what it costs. Of a loss that
-    stands still, watching cannot tell. The trial `overfit-one-batch` can: a fixed batch that can be learnt by heart shows that
-    model, loss and optimizer work, and the pairing of inputs and targets is at fault.
+    stands still, watching cannot tell. A trial with the guilty lines rewritten can, where they are known; else the trial
+    `overfit-one-batch`: a fixed batch that is learnt by heart shows that model, loss and optimizer work, so that the pairing of inputs
+    and targets is at fault.
 How to cure it
-    Follow one sample by hand from the file to the loss; shuffle pairs, never sides. Models of Hugging Face shift the labels themselves:
-    give them `labels=input_ids`.
+    `transpose` or `permute` changes the order of axes, `view` and `reshape` never do. Follow one sample by hand from the file to the
+    loss; shuffle pairs, never sides. Models of Hugging Face shift the labels themselves: give them `labels=input_ids`.
 When it is wrong
     Problems that are really as hard as that, learning rates that are far too small or too large, long plateaus; data that are too few to
     learn anything general from, or labels that are random on purpose. It is a suspicion.
@@ -41,9 +43,9 @@ DISTANCES = {-1: "one token behind", 0: "at the same place", 1: "one token ahead
     structural=False, last_resort=True,
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
-    shifted = _shifted(chart)
-    if shifted is not None:
-        return shifted
+    torn = _shifted(chart) or _scrambled(chart)
+    if torn is not None:
+        return torn
     now = standing(chart)
     if isinstance(now, str):
         return Missing(now)
@@ -117,6 +119,30 @@ def _by_validation(calls: LossCalls) -> dict[int, float]:
     for sample in calls.samples:
         values.setdefault(sample["window"], []).append(sample["numbers"]["value"])
     return {window: sum(found) / len(found) for window, found in values.items()}
+
+
+def _scrambled(chart: ProcessChart) -> Seen | None:
+    """A view that swaps axes: the scores of one step are spread over others."""
+    for calls in chart.loss_calls.values():
+        looks = [swapped for sample in calls.samples if (swapped := sample.get("swapped"))]
+        if len(looks) < 3 or len(looks) < len(calls.samples):
+            continue
+        before, after = looks[-1]
+        order = ", ".join(str(before.index(size)) for size in after)
+        return Seen(
+            title=f"predictions are scrambled: a view of shape {tuple(before)} as {tuple(after)} moves no number",
+            where=[Spot(calls.at, f"meets its targets here; `permute({order})` would move them") if calls.at else None],
+            look_for="view",
+            evidence=[
+                f"in {len(looks)} of {len(looks)} looks the same axes in another order, by `view` or `reshape` alone",
+                "each prediction is put together from scores of different places",
+            ],
+            severity="critical",
+            step=3,
+            statement="view and reshape keep the order of the numbers; only transpose or permute exchanges axes",
+            advice=[f"Use `permute({order})` (or transpose) in place of view or reshape."],
+        )
+    return None
 
 
 def _shifted(chart: ProcessChart) -> Seen | None:
