@@ -424,6 +424,20 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["out.logits.view(bsz, n_tags, length),"], ["out.logits.permute(0, 2, 1),"],
     ),
     (
+        "stall/inputs-and-targets-misaligned",
+        """
+        def batches(docs, labels, size):
+            order = np.random.permutation(len(docs))
+            docs = [docs[i] for i in order]
+            labels = labels[np.random.permutation(len(labels))]
+            return zip(docs, labels)
+
+        loss = criterion(net(docs), labels)
+        """,
+        ["loss = crit|inputs and targets meet here"], [],
+        ["labels = labels[np.random.permutation(len(labels))]"], ["labels = labels[order]"],
+    ),
+    (
         "ranks/diverged-weights",
         """
         def main():
@@ -1493,7 +1507,8 @@ LEFT_ALONE = [  # rule, source, line of the finding
         for body in (
             "ctx.k = 3; return x * ctx.k", "return torch.from_numpy(x.numpy())", "return x.exp_()", "x += 1; return x * 2", "return x.data * 2",
             "y = x * 2; y[0] = 1; return y", "return (x > 0).float()", "return x.round() / 2", "return _kernels.forward(x)", "return launch(ctx, x)",
-            "y = torch.empty_like(x); kernel[(8,)](x, y); return y", "return x * float(x.mean())", "return x.view_as(x)", "return torch.ops.own.f(x)", "return k(x)",
+            "y = torch.empty_like(x); kernel[(8,)](x, y); return y", "return x * float(x.mean())", "return x.view_as(x)",
+            "return torch.ops.own.f(x)", "return k(x)",
         )
     ),
     ("autograd/custom-backward-wrong", FUNCTION.format("return x.exp()") + "class Other(Own): pass\n", "return 3 * g"),

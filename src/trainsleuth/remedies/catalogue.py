@@ -242,7 +242,8 @@ REMEDIES: dict[str, Remedy] = {
         "Follow one sample from its file to the loss; shuffle pairs, never one side alone.",
         (
             _axes_exchanged, in_what_they_import(pairing.same_order_for_both), in_what_they_import(pairing.the_rest_in_the_same_order),
-            in_what_they_import(pairing.sort_the_pairs), in_the_files(pairing.one_order_for_two_loaders),
+            in_what_they_import(pairing.sort_the_pairs), in_what_they_import(pairing.one_permutation_for_both),
+            in_the_files(pairing.one_order_for_two_loaders),
             at_the_first(loss_arguments.argmax_over_classes),
             in_what_they_import(targets.shifted_once), in_what_they_import(targets.other_way_round),
         ),

@@ -11,6 +11,7 @@ from trainsleuth.remedies.expressions import argument, called, is_true, number_o
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, names_in
 
 TENSORS = ("tensor", "as_tensor", "LongTensor", "FloatTensor", "stack", "from_numpy", "pad_sequence")
+PERMUTATIONS = ("randperm", "permutation")
 ORDERS = ("randperm", "permutation", "argsort", "shuffle")
 
 
@@ -162,6 +163,24 @@ def _built_as(source: Source, name: str) -> cst.Call | None:
         ):
             return node.value
     return None
+
+
+def one_permutation_for_both(source: Source) -> str:
+    """Two sides that are shuffled each by a permutation of its own: the second one gets the first one's."""
+    for home in (*source.all(cst.FunctionDef), source.module):
+        drawn = [call for call in called(source, *PERMUTATIONS, below=home) if (source.enclosing(call, cst.FunctionDef) or source.module) is home]
+        if len(drawn) != 2:
+            continue
+        first, second = ((call, source.parent(call)) for call in drawn)
+        if not isinstance(first[1], cst.Assign) or not isinstance(first[1].targets[0].target, cst.Name):
+            continue
+        order = first[1].targets[0].target.value
+        if (isinstance(second[1], cst.Assign) and isinstance(second[1].targets[0].target, cst.Name)) or (isinstance(second[1], cst.Index) and isinstance(source.parent(source.parent(second[1]) or home), cst.Subscript)):
+            source.replace(second[0], cst.Name(order))
+        else:
+            continue
+        return f"line {source.first_line(second[0])} takes the order of line {source.first_line(first[0])}: both sides are shuffled alike"
+    raise NotPossible("no two sides were recognised that are shuffled each for itself")
 
 
 def sort_the_pairs(source: Source) -> str:

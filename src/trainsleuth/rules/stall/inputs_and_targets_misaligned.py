@@ -58,7 +58,8 @@ def rule(chart: ProcessChart) -> Verdict:
     entropies = now.calls.numbers("entropy")
     if now.classes and entropies and min(entropies[-3:]) > 0.9995 * math.log(now.classes):
         return None  # the predictions say nothing at all: that is another sickness
-    held = [p for p in chart.called_parameters() if p.owners and p.trainable and p.looks >= 3]
+    called = chart.called_parameters() or list(chart.parameters.values())  # without modules: what an optimizer holds
+    held = [p for p in called if p.owners and p.trainable and p.looks >= 3]
     if not held or any(not p.with_gradient or not p.moved for p in held):
         return None
     ratios = [p.update / p.weight for p in held if p.update and p.weight]
