@@ -438,6 +438,22 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["labels = labels[np.random.permutation(len(labels))]"], ["labels = labels[order]"],
     ),
     (
+        "stall/no-gradient",
+        """
+        for real in loader:
+            fake = gen(torch.randn(64, 8)).detach()
+            d_loss = bce(critic(real), one) + bce(critic(fake), zero)
+            d_loss.backward()
+            opt_d.step()
+            g_loss = bce(critic(fake), one)
+            g_loss.backward()
+            opt_g.step()
+        """,
+        [".detach()|`.detach()` cuts the graph here"], [],
+        ["fake = gen(torch.randn(64, 8)).detach()", "d_loss = bce(critic(real), one) + bce(critic(fake), zero)"],
+        ["fake = gen(torch.randn(64, 8))", "d_loss = bce(critic(real), one) + bce(critic(fake.detach()), zero)"],
+    ),
+    (
         "ranks/diverged-weights",
         """
         def main():

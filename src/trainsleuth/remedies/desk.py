@@ -13,6 +13,8 @@ from trainsleuth.remedies.patch import Patch
 from trainsleuth.remedies.source import NotPossible, Source, read
 from trainsleuth.trials.knobs import Pointed
 
+NO_LINE = "the finding names no line of your own files that this could change"
+
 
 class Diagnosed(Protocol):
     """A finding, as far as a remedy must know it."""
@@ -97,7 +99,7 @@ def at_the_first(*ways: Callable[[Source, int], str], code: str = "", note: str 
                 except NotPossible as found:
                     problems.append(found)
         desk.afresh()
-        raise problems[0] if problems else NotPossible("the finding names no line of your own files that this could change")
+        raise problems[0] if problems else NotPossible(NO_LINE)
 
     return way
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 from libcst import matchers as m
 
-from trainsleuth.remedies.expressions import argument, number_of, rewrite_as, unwrap
+from trainsleuth.remedies.expressions import argument, number_of, put_on, rewrite_as, unwrap
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, is_method_call
 
 NO_GRADIENTS = ("no_grad", "inference_mode", "set_grad_enabled")
@@ -30,6 +30,28 @@ def uncut(source: Source, line: int) -> str:
             source.replace(node, node.value)
             return f"line {line} keeps the graph: no .data"
     return gradients_on(source, line)
+
+
+def detached_for_the_first_only(source: Source, line: int) -> str:
+    """`fake = G(z).detach()`, used by two losses with a backward each: the first loss, which is the critic's, gets it detached."""
+    statement = source.statement_at(line)
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1 else None
+    if not isinstance(small, cst.Assign) or not isinstance(small.targets[0].target, cst.Name) or not is_method_call(small.value, "detach"):
+        raise NotPossible(f"{source.path.name}:{line} gives no detached tensor a name")
+    name = small.targets[0].target.value
+    later = [one for one in source.block_of(statement) if source.first_line(one) > source.first_line(statement)]
+    backwards = [number for number, one in enumerate(later) if any(is_method_call(node, "backward") for node in everything(one))]
+    uses = [(number, node) for number, one in enumerate(later) for node in everything(one) if m.matches(node, m.Name(name))]
+    first = [node for number, node in uses if backwards and number <= backwards[0]]
+    if len(backwards) < 2 or not first or not any(number > backwards[0] for number, _ in uses):
+        raise NotPossible(f"{name} is not used by two losses of the same block, each with its backward")
+    assert isinstance(small.value, cst.Call)
+    assert isinstance(small.value.func, cst.Attribute)
+    source.replace(small.value, small.value.func.value)
+    for node in first:
+        assert isinstance(node, cst.Name)
+        put_on(source, node, "detach()")
+    return f"{name} keeps its graph, and only the first loss gets it detached (lines {line} and {source.first_line(first[0])})"
 
 
 def gradients_on(source: Source, line: int) -> str:

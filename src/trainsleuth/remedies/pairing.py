@@ -171,15 +171,12 @@ def one_permutation_for_both(source: Source) -> str:
         drawn = [call for call in called(source, *PERMUTATIONS, below=home) if (source.enclosing(call, cst.FunctionDef) or source.module) is home]
         if len(drawn) != 2:
             continue
-        first, second = ((call, source.parent(call)) for call in drawn)
-        if not isinstance(first[1], cst.Assign) or not isinstance(first[1].targets[0].target, cst.Name):
+        made = source.parent(drawn[0])
+        used = source.parent(drawn[1])
+        if not (isinstance(made, cst.Assign) and isinstance(made.targets[0].target, cst.Name) and isinstance(used, (cst.Assign, cst.Index))):
             continue
-        order = first[1].targets[0].target.value
-        if (isinstance(second[1], cst.Assign) and isinstance(second[1].targets[0].target, cst.Name)) or (isinstance(second[1], cst.Index) and isinstance(source.parent(source.parent(second[1]) or home), cst.Subscript)):
-            source.replace(second[0], cst.Name(order))
-        else:
-            continue
-        return f"line {source.first_line(second[0])} takes the order of line {source.first_line(first[0])}: both sides are shuffled alike"
+        source.replace(drawn[1], made.targets[0].target)
+        return f"line {source.first_line(drawn[1])} takes the order of line {source.first_line(drawn[0])}: both sides are shuffled alike"
     raise NotPossible("no two sides were recognised that are shuffled each for itself")
 
 

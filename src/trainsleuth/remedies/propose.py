@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainsleuth.remedies.catalogue import REMEDIES
-from trainsleuth.remedies.desk import Desk, Diagnosed
+from trainsleuth.remedies.desk import NO_LINE, Desk, Diagnosed
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.remedies.source import NotPossible
 
@@ -30,7 +30,7 @@ def candidates(finding: Diagnosed) -> list[Patch]:
             continue
         if not any((patch.files, patch.environment) == (other.files, other.environment) for other in found):
             found.append(patch)
-    return found or [advice(finding, remedy.advice, reasons)]
+    return found or [advice(finding, remedy.advice, sorted(reasons, key=lambda reason: reason == NO_LINE))]
 
 
 def advice(finding: Diagnosed, text: str, reasons: list[str]) -> Patch:

@@ -37,7 +37,7 @@ WORDS = {
 
 @cause_rule(
     "stall/no-gradient", settled_by=("graph-kept",), explains=("stall/flat-loss", "stall/uniform-predictions", "crash/exception"),
-    masks=("stall/inputs-and-targets-misaligned", "crash/known"),
+    masks=("stall/inputs-and-targets-misaligned", "stall/accumulated-gradients-discarded", "crash/known"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     if chart.crash is not None and NO_GRAPH in chart.crash["message"]:
