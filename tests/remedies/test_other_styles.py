@@ -454,6 +454,51 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["fake = gen(torch.randn(64, 8))", "d_loss = bce(critic(real), one) + bce(critic(fake.detach()), zero)"],
     ),
     (
+        "stall/params-not-in-optimizer", "opt = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=a.lr)\n",
+        ["opt =|it was built from other parameters"], [],
+        ["opt = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=a.lr)"],
+        ["opt = torch.optim.AdamW(model.parameters(), lr=a.lr)"],
+    ),
+    (
+        "stall/params-not-in-optimizer", "opt = SGD(filter(lambda w: w.requires_grad, net.parameters()), lr=0.1)\n",
+        ["opt =|it was built from other parameters"], [],
+        ["opt = SGD(filter(lambda w: w.requires_grad, net.parameters()), lr=0.1)"], ["opt = SGD(net.parameters(), lr=0.1)"],
+    ),
+    (
+        "ranks/collective-mismatch",
+        """
+        def mean_of(value):
+            t = torch.tensor(float(value))
+            dist.all_reduce(t)
+            return t.item()
+
+        def evaluate(model):
+            return mean_of(model(x).mean())
+
+        def main():
+            train()
+            if rank == 0:
+                acc = evaluate(model)
+                print(acc)
+            dist.barrier()
+        """,
+        ["dist.all_reduce|only some ranks come here"], [],
+        ["acc = evaluate(model)"], ["acc = evaluate(model)"],
+    ),
+    (
+        "ranks/diverged-weights",
+        """
+        class Tagger(nn.Module):
+            def loss(self, tok, y):
+                return F.cross_entropy(self(tok), y)
+
+        model = DistributedDataParallel(Tagger())
+        loss = model.module.loss(tok, y)
+        """,
+        ["return F.cross|the model that is wrapped is called here, past the wrapper", "model = Dist|wrapped here"], [],
+        ["loss = model.module.loss(tok, y)"], ["loss = Tagger.loss(model, tok, y)"],
+    ),
+    (
         "ranks/diverged-weights",
         """
         def main():

@@ -151,6 +151,12 @@ def _axes_exchanged(desk: Desk, finding: Diagnosed) -> str:
     return at_the_first(lambda source, line: loss_arguments.permuted(source, line, axes))(desk, finding)  # type: ignore[return-value]
 
 
+def _through_the_wrapper(desk: Desk, finding: Diagnosed) -> str:
+    if not any("past the wrapper" in place.note for place in finding.where):
+        raise NotPossible("the wrapper is called")
+    return in_the_files(ranks.through_the_wrapper)(desk, finding)  # type: ignore[return-value]
+
+
 def _wake(desk: Desk, finding: Diagnosed) -> str:
     return at_the_first(eval_in_training.wake_before_forward, code=r"^(?!.*(\.eval\(\)|\.train\(False\)))")(desk, finding)  # type: ignore[return-value]
 
@@ -178,7 +184,8 @@ REMEDIES: dict[str, Remedy] = {
     "stall/params-not-in-optimizer": Remedy(
         "Build the optimizer from the final model: after heads are replaced, wrappers applied, weights loaded.",
         (
-            at_the_first(used_up.list_of_what_is_read_twice), _params_not_in_optimizer, model_copies.train_the_original,
+            at_the_first(used_up.list_of_what_is_read_twice), at_the_first(params_not_in_optimizer.frozen_ones_too),
+            _params_not_in_optimizer, model_copies.train_the_original,
             _optimizer_asked_for_too_early, at_the_first(params_not_in_optimizer.join_the_trainers_optimizer),
             at_the_first(params_not_in_optimizer.with_the_rest, note="other parameters"),
         ),
@@ -379,6 +386,7 @@ REMEDIES: dict[str, Remedy] = {
         "Load or make the weights before wrapping the model in DDP, on every rank, or broadcast them once.",
         (
             at_the_first(ranks.load_on_all, note="loads"), at_the_first(ranks.wrap_the_rest, note="outside of the wrapper"),
+            _through_the_wrapper,
             in_the_files(ranks.broadcast_before_the_optimizer),
         ),
     ),

@@ -277,3 +277,23 @@ def _from_the_whole_model(source: Source, built: Built, others: Sequence[int]) -
 def _is_a_module(source: Source, node: cst.CSTNode) -> bool:
     owner = source.enclosing(node, cst.ClassDef)
     return owner is not None and any("Module" in source.code(base.value) for base in owner.bases)
+
+
+def frozen_ones_too(source: Source, line: int) -> str:
+    """The optimizer is given all parameters, not only those that are not frozen when it is built."""
+    statement = source.statement_at(line)
+    for node in everything(statement):
+        if isinstance(node, (cst.ListComp, cst.GeneratorExp)) and len(node.for_in.ifs) == 1 and node.for_in.inner_for_in is None:
+            condition = node.for_in.ifs[0].test
+            if not (isinstance(condition, cst.Attribute) and condition.attr.value == "requires_grad"):
+                continue
+            if source.code(node.elt) == source.code(node.for_in.target):
+                source.replace(node, node.for_in.iter)
+            else:
+                source.edit(node.for_in, lambda updated: updated.with_changes(ifs=[]))
+        elif isinstance(node, cst.Call) and called_name(node) == "filter" and "requires_grad" in source.code(node.args[0]) and len(node.args) == 2:
+            source.replace(node, node.args[1].value)
+        else:
+            continue
+        return f"the optimizer in line {line} holds all parameters: those that are frozen now get no gradient, and later they do"
+    raise NotPossible(f"{source.path.name}:{line} leaves no frozen parameters out")

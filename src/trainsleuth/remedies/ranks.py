@@ -97,7 +97,60 @@ def _calls_of(source: Source, line: int) -> str:
             for inner in called(source, *COLLECTIVES, below=function):
                 if isinstance(source.enclosing(inner, cst.If), cst.If):
                     return out_of_the_branch(source, source.first_line(inner))
+    return _called_by_all(source, source.enclosing(source.statement_at(line), cst.FunctionDef), line)
+
+
+def _called_by_all(source: Source, function: cst.FunctionDef | None, line: int, above: int = 3) -> str:
+    """The function in which the collective stands is called under a condition: all ranks call it, before the `if`."""
+    for call in called(source, function.name.value) if function is not None and above else ():
+        statement = source.statement_of(call)
+        branch = source.parent(source.parent(statement) or statement)
+        if isinstance(branch, cst.If) and isinstance(branch.body, cst.IndentedBlock) and statement is branch.body.body[0] and branch.orelse is None:
+            source.before(branch, source.code(statement))
+            source.remove(statement)
+            return f"all ranks call {called_name(call)}, which holds the collective of line {line}: it stands before the `if` of its line"
+        try:
+            return _called_by_all(source, source.enclosing(call, cst.FunctionDef), line, above - 1)
+        except NotPossible:
+            continue
     raise NotPossible(f"no collective at {source.path.name}:{line} stands under a condition")
+
+
+def through_the_wrapper(source: Source) -> str:
+    """`ddp.module(x)` becomes `ddp(x)`; a method that only calls the model itself is given the wrapper for it."""
+    wrapped = {
+        source.code(target.target) for node in source.all(cst.Assign) for target in node.targets
+        if isinstance(node.value, cst.Call) and called_name(node.value) in WRAPPERS
+    }  # fmt: skip
+    for call in source.all(cst.Call):
+        text = source.code(call.func)
+        model = next((name for name in wrapped if text == f"{name}.module" or text.startswith(f"{name}.module.")), None)
+        if model is None or _without_gradients(source, call):
+            continue
+        if text == f"{model}.module":
+            source.replace(call.func, cst.parse_expression(model))
+            return f"line {source.first_line(call)} calls the wrapper, which shares the gradients"
+        for owner in source.all(cst.ClassDef):
+            for method in (one for one in owner.body.body if isinstance(one, cst.FunctionDef) and text == f"{model}.module.{one.name.value}"):
+                if _only_calls_itself(source, method):
+                    args = [cst.Arg(cst.parse_expression(model)), *call.args]
+                    source.replace(call, cst.Call(cst.parse_expression(f"{owner.name.value}.{method.name.value}"), args))
+                    return f"line {source.first_line(call)} gives the wrapper to {method.name.value}, so that its forward shares the gradients"
+    raise NotPossible("no call past the wrapper has a form that can be led through it")
+
+
+def _only_calls_itself(source: Source, method: cst.FunctionDef) -> bool:
+    """Whether a method uses its object for nothing but to call it: `self(x)`."""
+    if method.decorators or not method.params.params:
+        return False
+    name = method.params.params[0].name.value
+    uses = [node for node in source.all(cst.Name, method.body) if node.value == name]
+    return bool(uses) and all(isinstance(above := source.parent(node), cst.Call) and above.func is node for node in uses)
+
+
+def _without_gradients(source: Source, call: cst.Call) -> bool:
+    blocks = [block for block in source.above(call) if isinstance(block, cst.With)]
+    return any(called_name(item.item) == "no_grad" for block in blocks for item in block.items if isinstance(item.item, cst.Call))
 
 
 def wrap_the_rest(source: Source, line: int) -> str:
