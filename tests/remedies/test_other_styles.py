@@ -486,6 +486,16 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["acc = evaluate(model)"], ["acc = evaluate(model)"],
     ),
     (
+        "nan/bad-sample",
+        """
+        def __getitem__(self, i):
+            past = self.s[i : i + 20]
+            m, sd = past.mean(), past.std()
+            return (past - m) / sd
+        """,
+        ["return (past|made here"], [], ["return (past - m) / sd"], ["return (past - m) / (sd + 1e-8)"],
+    ),
+    (
         "ranks/diverged-weights",
         """
         class Tagger(nn.Module):

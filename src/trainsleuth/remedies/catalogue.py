@@ -169,6 +169,7 @@ OUT_OF_PLACE = (
     at_the_first(in_place.out_of_place, in_place.built_in_place, note="chang|modif|mutat|writ|in place"),
     at_the_first(in_place.written_on_a_copy, note="chang|modif|mutat|writ|in place"),
     at_the_first(in_place.out_of_place, in_place.built_in_place, in_place.written_on_a_copy),
+    at_the_first(in_place.all_of_it_out_of_place),
 )
 SPAWN = (in_the_files(processes.spawn), in_the_files(processes.one_thread, processes.one_thread_everywhere))
 
@@ -439,7 +440,10 @@ REMEDIES: dict[str, Remedy] = {
             in_the_files(not_finite.clip_before_the_step), at_the_first(learning_rate.smaller(100)),
         ),
     ),
-    "nan/bad-sample": Remedy("Repair or drop the sample that is named; test inputs with torch.isfinite where they are read."),
+    "nan/bad-sample": Remedy(
+        "Repair or drop the sample that is named; test inputs with torch.isfinite where they are read.",
+        (at_the_first(not_finite.divide_by_something), at_the_first(not_finite.log_not_of_zero)),
+    ),
     "nan/first-operation": Remedy("Look at the operands of that operation: keep them in the range that it bears, before it, not after it."),
     "crash/known": Remedy("The finding says what usually causes this message; the first line is where to look."),
     "logging/points-dropped": Remedy("Log with one counter that only rises: trainsleuth.stepping.StepLogger, or define_metric for validation."),

@@ -42,6 +42,19 @@ def out_of_place(source: Source, line: int) -> str:
     raise NotPossible(f"the change in {source.path.name}:{line} has no form that can be made out of place")
 
 
+def all_of_it_out_of_place(source: Source, line: int) -> str:
+    """Where a name is changed in place several times in a function, each of them makes a new tensor."""
+    statement = source.statement_at(line)
+    changed = {source.code(node.target) for node in everything(statement) if isinstance(node, cst.AugAssign)}
+    home = source.enclosing(statement, cst.FunctionDef) or source.module
+    others = [node for node in source.all(cst.AugAssign, home) if source.code(node.target) in changed]
+    said = [text for node in others if (text := _augmented(source, node))]
+    if len(said) < 2:
+        raise NotPossible(f"the change in {source.path.name}:{line} is the only one of its name")
+    lines = ", ".join(str(source.first_line(node)) for node in others)
+    return f"lines {lines} make new tensors: {'; '.join(text.partition(': ')[2] for text in said)}"
+
+
 def _augmented(source: Source, node: cst.CSTNode) -> str:
     if not isinstance(node, cst.AugAssign) or type(node.operator) not in OPERATORS:
         return ""

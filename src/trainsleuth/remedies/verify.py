@@ -94,7 +94,7 @@ def check(bench: Bench, finding: Diagnosed, patch: Patch, windows: int | None = 
     trials = tuple(got[one.key] for one in wanted)
     after = _shown(bench.case.trials / trials[-1].id / "facts", trials[-1].outcome)
     before = recorded if recorded.stood else _shown(bench.case.trials / trials[0].id / "facts", trials[0].outcome)
-    ok, why = judge(finding.rule, before, after)
+    ok, why = judge(finding.rule, before, after, bench.in_turns())
     yield Checked(patch, ok, why, trials, (_line("before", finding.rule, before), _line("after", finding.rule, after)))
 
 
@@ -153,8 +153,8 @@ def _shown(facts: Path, outcome: Outcome | None) -> Shown:
     )
 
 
-def judge(rule: str, before: Shown, after: Shown) -> tuple[bool, str]:
-    """Whether the second run shows the cure of what the first one has."""
+def judge(rule: str, before: Shown, after: Shown, in_turns: bool = False) -> tuple[bool, str]:
+    """Whether the second run shows the cure of what the first one has; losses that work against each other do not fall by it."""
     assert after.outcome is not None
     measured = before.outcome is not None and rule not in before.rules and has(rule, before.outcome) is True  # it is seen by its number only
     shown = rule in before.rules or measured or (rule.startswith(EXAMINED) and before.outcome is not None and before.outcome.kind in BROKEN)
@@ -179,6 +179,8 @@ def judge(rule: str, before: Shown, after: Shown) -> tuple[bool, str]:
         return True, "the finding is gone, and the loss ends lower"
     if rule.startswith(HARM_ELSEWHERE):
         return True, "the finding is gone; its harm is not in the training loss"
+    if rule == "stall/no-gradient" and in_turns:
+        return True, "the finding is gone: these layers learn now; of losses that work against each other none need fall by that"
     if not after.rules & {"stall/flat-loss", "stall/uniform-predictions"} and before.rules & {
         "stall/flat-loss", "stall/uniform-predictions",
     }:  # fmt: skip

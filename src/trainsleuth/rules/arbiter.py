@@ -68,11 +68,12 @@ def _rule_of(finding: Finding) -> Rule:
     return next(rule for rule in all_rules() if rule.name == finding.rule)
 
 
-def _reading_order(finding: Finding) -> tuple[int, int, int, int]:
-    """The worst first; of these what was seen in the program's own steps before what is only concluded from its numbers."""
+def _reading_order(finding: Finding) -> tuple[int, int, int, int, int]:
+    """The worst first; of these what was seen in the program's own steps before what is only concluded from its numbers, and logs last."""
     names = [rule.name for rule in all_rules()]
     is_symptom = any(rule.name == finding.rule and rule.kind == "symptom" for rule in all_rules())
-    return ORDER[finding.severity], int(is_symptom), int(not finding.structural), names.index(finding.rule)
+    of_logs = finding.rule.startswith("logging/")
+    return ORDER[finding.severity], int(is_symptom), int(of_logs), int(not finding.structural), names.index(finding.rule)
 
 
 def _verdict(run: RunChart, findings: list[Finding]) -> DecidedVerdict:

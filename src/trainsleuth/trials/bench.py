@@ -170,6 +170,11 @@ class Bench:
         return Trial(role, label, tuple(settings), self.windows, sources, files or {}, 2 * self.windows * each_window,
                      self.hang_after() if standing else 0.0, gone=gone, loss_at=loss_at or self.loss_at)  # fmt: skip
 
+    def in_turns(self) -> bool:
+        """Whether several optimizers step, each with a loss of its own."""
+        charts = self.chart.training()
+        return any(len(chart.losses) > 1 and sum(1 for each in chart.optimizers.values() if each.windows) > 1 for chart in charts)
+
     def loss_named_by(self, where: Sequence[Pointed]) -> Place | None:
         """The loss whose backward a finding points to: where several are trained in turns (a GAN), that one tells whether it is cured."""
         lines = [(place.file, place.line) for place in where]

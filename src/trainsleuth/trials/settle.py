@@ -201,15 +201,10 @@ class Experiment:
         if same_again in placebos:
             same_again = None
         verdict = judge(rule, control, turned, placebos, repeats, self.symptom, self.finding.severity == "note", bool(self.files), same_again)
-        if verdict.status == "refuted" and self.symptom == "loss" and self._loss_at is None and self._in_turns():
+        if verdict.status == "refuted" and self.symptom == "loss" and self._loss_at is None and self.bench.in_turns():
             why = "the loss that is trained most often stays as it is; the program trains several in turns, and the finding names none of them"
             return replace(verdict, status="inconclusive", why=why)
         return verdict
-
-    def _in_turns(self) -> bool:
-        """Whether several optimizers step, each with a loss of its own."""
-        charts = self.bench.chart.training()
-        return any(len(chart.losses) > 1 and sum(1 for each in chart.optimizers.values() if each.windows) > 1 for chart in charts)
 
 
 def _decide(experiment: Experiment, rule: str | None, name: str = "", once: bool = False) -> Iterator[Event | Verdict]:
