@@ -100,7 +100,8 @@ def judge(specimen: Specimen, report: dict[str, Any]) -> tuple[bool, str]:
         return not loud, "silent" if not loud else "; ".join(f"{f['rule']} ({f['title'][:70]})" for f in loud)
     if not findings:
         return False, "nothing found"
-    first = findings[0]
+    behind = specimen.expected.get("behind", [])  # what is true as well, and worse
+    first = next((finding for finding in findings if finding["rule"] not in behind), findings[0])
     if first["rule"] != specimen.expected["rule"]:
         return False, f"first is {first['rule']}; all: {', '.join(f['rule'] for f in findings)}"
     guilty, seen_at = (_folded(specimen.expected.get(key, [])) for key in ("guilty", "seen_at"))
