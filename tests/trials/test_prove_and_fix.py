@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from forked import bench_of
 
-from trainsleuth.trials.bench import Done
-from trainsleuth.trials.trial import load_all
+from trainsleuth.case.folder import open_case
+from trainsleuth.trials.bench import Bench, Done
+from trainsleuth.trials.trial import Known, Outcome, load_all, save
 from watching import ForkServer, needs_sandbox, trainsleuth
 
 SICK = """
@@ -407,3 +408,12 @@ def test_a_trial_whose_first_gradients_are_not_finite_is_kept_and_read_again(ser
     done = [event.known for event in bench.run([bench.trial("control", "control")]) if isinstance(event, Done)]
     assert [known.outcome.kind for known in done] == ["nan"]
     assert [known.key for known in load_all(bench.case.trials)] == [known.key for known in done]
+
+
+def test_a_trial_that_an_earlier_budget_cut_off_is_run_again_when_there_is_more_time(sick: Path) -> None:
+    case = open_case(sick.parent / "case")
+    folder = case.trials
+    folder.mkdir(exist_ok=True)
+    save(folder, Known("T1", "control", "control", "key", Outcome("stalled", "", None, {}, 3, 10.0, True, (), cut=True)))
+    assert [known.id for known in Bench(case, time.monotonic() + 30).known] == ["T1"]
+    assert Bench(case, time.monotonic() + 300).known == []

@@ -27,6 +27,7 @@ from trainsleuth.trials.trial import Known, Setting, Trial
 MOST_WINDOWS = 200
 FEWEST_WINDOWS = 20
 LEAST_SECONDS = 2.0
+MORE_TIME = 1.5  # a trial that an earlier budget cut off is run again where this one allows so much more
 BEYOND = 1.25  # a trial goes so much further than the step at which the run was known to be sick
 START_UP = 5.0  # seconds until a program's first step, where the case does not tell
 HANG_AFTER = (2.0, 20.0)
@@ -93,7 +94,8 @@ class Bench:
         if HIDDEN in " ".join(self.case.command):
             raise sandbox.SandboxError("the command line held a secret, which the case does not keep; run the program without it")
         self.case.trials.mkdir(exist_ok=True)
-        self.known = trial.load_all(self.case.trials)
+        stored = trial.load_all(self.case.trials)
+        self.known = [known for known in stored if not (known.outcome.cut and MORE_TIME * known.outcome.seconds < self.left() / 4)]
         self._digests: dict[tuple[Path, ...], str] = {}
         self.chart = RunChart(self.case.facts)
         self.chart.refresh()
@@ -104,7 +106,7 @@ class Bench:
         self.loss_began = 0 if loss is None else loss[1].began
         self._written = written_by(self.case, main.window_times if main is not None else ())
         self._start = 0  # the window whose checkpoint a trial may start from
-        self._numbers = max((int(known.id[1:]) for known in self.known), default=0)
+        self._numbers = max((int(known.id[1:]) for known in stored), default=0)
         self.jobs = self.jobs or (1 if _on_a_device(self.chart) else max(1, min(3, len(os.sched_getaffinity(0)))))
         self.asked = self.windows
         self.windows = self.windows or max(FEWEST_WINDOWS, min(self.seen or MOST_WINDOWS, MOST_WINDOWS))
