@@ -449,7 +449,31 @@ def test_what_backward_draws_anew_is_proved_by_the_first_gradients(gradient: flo
 def test_pairs_are_not_to_blame_where_not_even_one_batch_is_learnt() -> None:
     rule = "stall/inputs-and-targets-misaligned"
     flat, flat_too, one_batch = outcome(2.48, 2.48, 1, rule=rule), outcome(2.48, 2.48, 1, seed=1, rule=rule), outcome(2.48, 2.46, 0, rule=rule)
-    assert status(flat, one_batch, flat_too, rule=rule) == "refuted"
+    assert by_heart(flat, one_batch, flat_too, None).status == "refuted"
+
+
+def by_heart(control: Outcome, one_batch: Outcome, placebo: Outcome, exchanged: Outcome | None) -> Verdict:
+    return judge(
+        "stall/inputs-and-targets-misaligned", known("control", control), known("knob", one_batch), [known("placebo", placebo)], by_heart=True,
+        exchanged=None if exchanged is None else known("placebo", exchanged),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("exchanged", "expected"), [(2.47, "confirmed"), (3.1, "refuted")])
+def test_wrong_pairs_are_proved_by_one_batch_and_by_exchanged_inputs_together(exchanged: float, expected: str) -> None:
+    rule = "stall/inputs-and-targets-misaligned"
+    flat, flat_too, one_batch = outcome(2.48, 2.48, 1, rule=rule), outcome(2.48, 2.48, 1, seed=1, rule=rule), outcome(2.48, 0.1, 1, rule=rule)
+    first = by_heart(flat, one_batch, flat_too, None)
+    assert (first.status, first.more) == ("inconclusive", "exchange")
+    assert by_heart(flat, one_batch, flat_too, outcome(2.48, exchanged, 1, seed=3, rule=rule)).status == expected
+
+
+@pytest.mark.parametrize(("in_turns", "last", "expected"), [(False, 2.48, "confirmed"), (False, 4.0, "inconclusive"), (True, 4.0, "confirmed")])
+def test_a_cut_without_which_the_loss_ends_higher_may_be_meant_unless_losses_rival(in_turns: bool, last: float, expected: str) -> None:
+    rule = "stall/no-gradient"
+    runs = known("control", outcome(2.6, 2.4, 1, rule=rule)), known("knob", outcome(2.6, last, 0, seed=2, rule=rule))
+    placebos = [known("placebo", outcome(2.6, 2.4, 1, seed=1, rule=rule))]
+    assert judge(rule, *runs, placebos, in_turns=in_turns).status == expected
 
 
 def test_an_exception_that_bad_numbers_raise_is_the_symptom_of_the_operation_that_made_them() -> None:

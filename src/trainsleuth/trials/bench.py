@@ -65,7 +65,11 @@ class Executor(Protocol):
 
 @dataclass
 class Here(Executor):
-    """Trials on this machine, each in its sandbox."""
+    """Trials on this machine, each in its sandbox.
+
+    Side by side they ask for more threads than there are cores. Threads that wait spin then on a core that another trial needs, and a
+    trial takes several times as long; waiting passively changes no number. A standstill is tried as it was: there the waiting is the matter.
+    """
 
     command: Sequence[str]
     cwd: Path
@@ -75,8 +79,11 @@ class Here(Executor):
     own_network: bool = False
 
     def run(self, wanted: Trial, folder: Path, seconds: float, cancel: threading.Event) -> sandbox.Ended:
+        told = dict(self.environment)
+        if self.jobs > 1 and not wanted.hang_after:
+            told.setdefault("OMP_WAIT_POLICY", "passive")
         return trial.run(
-            wanted, self.command, self.cwd, self.environment, folder, seconds, unsafe=self.unsafe, cancel=cancel,
+            wanted, self.command, self.cwd, told, folder, seconds, unsafe=self.unsafe, cancel=cancel,
             memory=int(MEMORY_SHARE * _free_memory() / self.jobs), own_network=self.own_network,
         )  # fmt: skip
 

@@ -33,7 +33,6 @@ MENDED = {  # rules that read what the program asks for, and the knob that mends
     "nan/bad-weights": "finite-weights",
     "precision/optimizer-epsilon": "epsilon",
     "precision/step-without-unscale": "unscaled-in-time",
-    "stall/inputs-and-targets-misaligned": "overfit-one-batch",  # what is learnt by heart there is no more at chance, its validation is
 }
 AGAIN = 3  # losses that are not finite, the latest in the last quarter
 MOST_POINTS = 400

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from trainsleuth.trials import ends
 from trainsleuth.trials.measure import learning, removed
-from trainsleuth.trials.runs import BROKEN, Judged, Runs, Symptom, compared
+from trainsleuth.trials.runs import BROKEN, Judged, Runs, Symptom, compared, rises
 from trainsleuth.trials.trial import Outcome
 
 MAKES_OTHER_NUMBERS = (
@@ -55,6 +55,22 @@ def changes_nothing(runs: Runs) -> Judged:
     return "refuted", f"exchanging it changes the loss by {far:.2g} a step, which has a noise of {noise:.2g}: it does matter", ""
 
 
+def pairs_do_not_matter(runs: Runs, can_learn: str) -> Judged:
+    """For targets that do not belong to their inputs: with the input of another sample the loss ends no higher than as it is."""
+    if runs.exchanged is None:
+        return "inconclusive", can_learn, "exchange"
+    before, after = compared(runs.control, runs.exchanged)
+    if runs.exchanged.kind not in ("healthy", "stalled") or before is None or after is None:
+        return "inconclusive", f"{can_learn}; whether its pairs matter could not be tried: {runs.exchanged.why or 'too few steps'}", ""
+    numbers = f"loss {before.last:.4g} as it is, {after.last:.4g} with the inputs exchanged"
+    if rises(Runs(runs.control, runs.exchanged)):
+        return "refuted", f"with the input of another sample the loss ends higher ({numbers}): the pairs do matter, so they are not at random", ""
+    return "confirmed", (
+        f"{can_learn}, and giving each sample the input of another one costs nothing ({numbers}): the targets tell nothing of these inputs, "
+        f"or nothing that {runs.control.windows} steps can find"
+    ), ""  # fmt: skip
+
+
 def changes_the_numbers(runs: Runs, repeats: Sequence[Outcome]) -> Judged:
     """For gradients that are wrong: without the mechanism the losses differ, while a run that is only repeated gives the same."""
     own = {to: mean for to, mean in runs.control.curve}
@@ -82,6 +98,8 @@ def wrong_whatever_it_costs(rule: str, runs: Runs, open_still: Judged) -> Judged
     if rule in IS_ITSELF_THE_HARM:
         if any(not removed(rule, without, turned) for without, turned in runs.pairs):
             return open_still
+        if rule == "stall/no-gradient" and rises(runs) and not runs.in_turns:
+            return open_still  # a cut that keeps the loss low may be meant
         return "confirmed", f"without the mechanism {IS_ITSELF_THE_HARM[rule]}; what that costs the loss does not show: {why}", ""
     if rule not in MAKES_OTHER_NUMBERS:
         return open_still

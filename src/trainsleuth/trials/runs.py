@@ -14,7 +14,7 @@ from trainsleuth.trials.trial import Learning, Outcome
 
 Symptom = Literal["loss", "nan", "hang", "crash"]
 Status = Literal["confirmed", "refuted", "workaround", "inconclusive", "not applicable"]
-More = Literal["", "seeds", "repeat"]  # what could still decide it: runs with other seeds, or the same run once more
+More = Literal["", "seeds", "repeat", "exchange"]  # what could still decide it: other seeds, the same run once more, inputs exchanged
 Judged = tuple[Status, str, More]
 LEAST_GAIN = 0.05  # of the control's loss at its end
 LEAST_IN_PAIRS = 0.01  # the same, for a cause whose mechanism was seen to go, where every seed shows it
@@ -34,6 +34,8 @@ class Runs:
     placebos: tuple[Outcome, ...] = ()
     repeats: tuple[Outcome, ...] = ()
     same_again: Outcome | None = None  # the control once more, with its own seed
+    exchanged: Outcome | None = None  # each sample with the input of another one
+    in_turns: bool = False  # several losses are trained in turns, and may work against each other
 
     @property
     def controls(self) -> tuple[Outcome, ...]:

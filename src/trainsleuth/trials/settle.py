@@ -158,6 +158,10 @@ class Experiment:
         settings = (Setting("nothing"),)
         return self.bench.trial("placebo", "repeated", settings, watched=self._files, standing=self.symptom == "hang", loss_at=self._loss_at)
 
+    def exchanged(self) -> Trial:
+        settings = (Setting("inputs-turned-round"),)
+        return self.bench.trial("placebo", "inputs exchanged", settings, watched=self._files, loss_at=self._loss_at)
+
     def turned(self, seed: int | None = None) -> Trial:
         return self._trial(True, seed)
 
@@ -178,8 +182,8 @@ class Experiment:
         pair by pair."""
         pairs = self.pairs()
         control = self.known(self.control()).outcome
-        if what == "repeat":
-            yield from self.run([self.same_again()])
+        if what in ("repeat", "exchange"):
+            yield from self.run([self.same_again() if what == "repeat" else self.exchanged()])
         elif self.symptom != "loss" or control.kind == "nan":
             yield from self.run([self.control(SEEDS[1]), self.turned(SEEDS[0]), self.turned(SEEDS[1])])
         elif pairs < len(SEEDS):
@@ -200,7 +204,11 @@ class Experiment:
         same_again = self.got.get(self.same_again().key)
         if same_again in placebos:
             same_again = None
-        verdict = judge(rule, control, turned, placebos, repeats, self.symptom, self.finding.severity == "note", bool(self.files), same_again)
+        verdict = judge(
+            rule, control, turned, placebos, repeats, self.symptom, self.finding.severity == "note", bool(self.files), same_again,
+            by_heart=any(setting.knob == SHOWS_THE_REST for setting in self.settings), exchanged=self.got.get(self.exchanged().key),
+            in_turns=self.bench.in_turns(),
+        )  # fmt: skip
         if verdict.status == "refuted" and self.symptom == "loss" and self._loss_at is None and self.bench.in_turns():
             why = "the loss that is trained most often stays as it is; the program trains several in turns, and the finding names none of them"
             return replace(verdict, status="inconclusive", why=why)

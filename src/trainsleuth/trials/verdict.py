@@ -35,7 +35,6 @@ PROVED_BY_SCORES = ("mode/train-during-validation",)  # the harm is in what vali
 PROVED_BY_THE_SAME_LINE = ("hang/dataloader-worker",)  # where the workers go and the standstill stays, it is the line that the finding names
 NEVER_BELOW_ZERO = ("data/labels-out-of-range",)  # a cross entropy is, once its labels are none: lower is not better then
 PROVED_BY_A_REAL_TASK = ("data/labels-constant",)  # one answer is learnt at once; with labels that vary there is something to learn
-PROVED_BY_ONE_BATCH = ("stall/inputs-and-targets-misaligned",)  # a model that learns a fixed batch by heart would learn right pairs
 GONE_WITH_ITS_KNOB = ("hang/python-lock",)  # its knob leaves no two locks, whatever the stacks of a run that goes on do not show
 BEYOND_MEASURE = 1e4  # times the loss at the beginning
 SEEN_IN_SCORES = ("data/not-shuffled",)  # a loss over sorted batches is another quantity than one over mixed ones
@@ -55,25 +54,28 @@ class Verdict:
 
 
 def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], repeats: Sequence[Known] = (),
-          symptom: Symptom = "loss", note: bool = False, rewritten: bool = False, same_again: Known | None = None) -> Verdict:  # fmt: skip
+          symptom: Symptom = "loss", note: bool = False, rewritten: bool = False, same_again: Known | None = None,
+          by_heart: bool = False, exchanged: Known | None = None, in_turns: bool = False) -> Verdict:  # fmt: skip
     """The verdict on the cause that `rule` suspects and `turned` removes; a note is no sickness unless the control does not learn.
 
     `rewritten`: the guilty lines themselves were changed and nothing else. A rule that reads the stacks of a standstill cannot see
     its mechanism in a run that goes on; there the change itself says that it is gone. `same_again`: where chance decides whether a seed
-    meets the accident at all, the control once more is the placebo.
+    meets the accident at all, the control once more is the placebo. `by_heart`: the knob gives one batch again and again, which tells only that
+    the rest of the program can learn; `exchanged`, each sample with the input of another one, tells whether its pairs matter.
     """
     seen = _as_the_symptom_has_it(symptom, control.outcome)
     runs = Runs(
         seen(control.outcome), seen(turned.outcome), tuple(seen(p.outcome) for p in placebos), tuple(seen(r.outcome) for r in repeats),
-        None if same_again is None else seen(same_again.outcome),
+        None if same_again is None else seen(same_again.outcome), None if exchanged is None else exchanged.outcome, in_turns,
     )  # fmt: skip
-    trials = (control, turned, *placebos, *repeats, *([] if same_again is None else [same_again]))
+    trials = (control, turned, *placebos, *repeats, *(one for one in (same_again, exchanged) if one is not None))
     if note and symptom == "loss" and control.outcome.kind == "healthy":
         why = "the control learns, and the finding is only a note: there is no symptom to explain"
         return Verdict(rule, "inconclusive", why, trials)
-    status, why, more = _unfit(runs, symptom) or _judge(rule, runs, symptom_of(symptom, runs.control), rewritten)
-    if status == "confirmed" and turned.label == "one batch":
-        why = f"one batch, whose pairs stay the same, is learnt by heart, so model, loss and optimizer can learn: {why}"
+    unfit = _unfit(runs, symptom)
+    status, why, more = (
+        unfit or _by_heart(rule, runs) if by_heart else unfit or _judge(rule, runs, symptom_of(symptom, runs.control), rewritten)
+    )
     return Verdict(rule, status, why, trials, more)
 
 
@@ -206,12 +208,23 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return "confirmed", f"without the mechanism there is something to learn, and the loss falls from {end.first:.4g} to {end.last:.4g}", ""
     if symptom != "loss":
         return "refuted", f"the mechanism is real and was removed, yet the program {BROKEN[symptom][0]} as before: this is not why", ""
-    if rule in PROVED_BY_ONE_BATCH and runs.turned.kind == "stalled":
-        return "refuted", "not even one batch, whose pairs stay the same, is learnt by heart: this is not why", ""
     if runs.control.kind == "stalled" and runs.turned.kind == "stalled" and not begins_to_fall(runs) and not rises(runs):
         return "refuted", "the mechanism is real and was removed, yet the loss stays where it is: this is not why", ""
     why = no_gain(rule, runs.control, runs.turned, runs.placebos)
     return _or_by_its_nature(rule, runs, f"the mechanism is real and was removed, but {why}", runs.other_seeds if leans(runs, LEAST_IN_PAIRS) else "")
+
+
+def _by_heart(rule: str, runs: Runs) -> Judged:
+    """Wrong pairs: one batch is learnt by heart, so that all but the data is sound, and the data teach no more than with inputs exchanged."""
+    if has(rule, runs.control) is not True:
+        return "inconclusive", "the control did not show the suspected mechanism again", ""
+    if runs.turned.kind == "stalled":
+        return "refuted", "not even one batch, whose pairs stay the same, is learnt by heart: this is not why", ""
+    flipped, sure, words = flips(runs, "loss")
+    if not flipped or not sure:
+        more = runs.other_seeds if flipped else ""
+        return "inconclusive", "one batch is not learnt so much better that model, loss and optimizer could be called sound", more
+    return other_proofs.pairs_do_not_matter(runs, f"one batch is learnt by heart, so model, loss and optimizer can learn ({words})")
 
 
 def _or_by_its_nature(rule: str, runs: Runs, why: str, more: More) -> Judged:

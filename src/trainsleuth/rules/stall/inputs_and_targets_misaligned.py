@@ -12,9 +12,9 @@ Why it matters
     to skip a token, or to repeat one, has a loss that falls and generates nonsense.
 How it is confirmed
     The distance between tokens and targets is counted in every deep window; the trial `next-token` shows what it costs. Of a loss that
-    stands still, watching cannot tell. A trial with the guilty lines rewritten can, where they are known; else the trial
-    `overfit-one-batch`: a fixed batch that is learnt by heart shows that model, loss and optimizer work, so that the pairing of inputs
-    and targets is at fault.
+    stands still, watching cannot tell. A trial with the guilty lines rewritten can, where they are known; else two together: a fixed
+    batch that is learnt by heart (`overfit-one-batch`) shows that model, loss and optimizer work, and each sample with the input of
+    another one (`inputs-turned-round`) that the pairs tell nothing, if the loss ends no higher.
 How to cure it
     `transpose` or `permute` changes the order of axes, `view` and `reshape` never do. Follow one sample by hand from the file to the
     loss; shuffle pairs, never sides. Models of Hugging Face shift the labels themselves: give them `labels=input_ids`.
