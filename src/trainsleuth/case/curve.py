@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 MOST_POINTS = 2048
 KEPT_VALUES = 64
+FEW = 8  # rows: the scatter of fewer means tells little about their error
+
+
+def _expected_range(n: int) -> float:
+    """How many deviations lie between the least and the most of n normal values (Blom's approximation)."""
+    return 2 * NormalDist().inv_cdf((n - 0.375) / (n + 0.25)) if n > 1 else 1.0
 
 
 @dataclass
@@ -64,8 +71,9 @@ class Curve:
         chosen = [p for p in self.points if start * total < p.to <= end * total] or [self.points[-1 if end >= 1 else 0]]
         n = sum(p.n for p in chosen)
         mean = sum(p.mean * p.n for p in chosen) / n
-        if len(chosen) < 2:  # a range is about four deviations wide
-            return mean, (chosen[0].most - chosen[0].least) / 4 / math.sqrt(n), n
+        if len(chosen) < FEW:  # how many rows there are depends on the clock; the values that they cover do not
+            spread = max(p.most for p in chosen) - min(p.least for p in chosen)
+            return mean, spread / _expected_range(n) / math.sqrt(n), n
         variance = sum(p.n * (p.mean - mean) ** 2 for p in chosen) / n
         return mean, math.sqrt(variance / (len(chosen) - 1)), n
 
