@@ -9,6 +9,7 @@ from trainsleuth.remedies.expressions import argument, called, torch_nn
 from trainsleuth.remedies.source import NotPossible, Source, called_name
 
 NORMS = {"Linear": "BatchNorm1d", "Conv1d": "BatchNorm1d", "Conv2d": "BatchNorm2d", "Conv3d": "BatchNorm3d"}
+COST = "; in training each batch is scaled by its own numbers, so scaling the data once, where they are loaded, is better still"
 
 
 def norm_first(source: Source) -> str:
@@ -21,7 +22,7 @@ def norm_first(source: Source) -> str:
             comma = call.args[0].comma if len(call.args) > 1 else before
             added = cst.Arg(cst.parse_expression(norm), comma=comma)
             source.edit(call, lambda updated, added=added: updated.with_changes(args=[added, *updated.args]))  # type: ignore[misc]
-            return f"{norm} stands before the first layer (line {source.first_line(first)})"
+            return f"{norm} stands before the first layer (line {source.first_line(first)}){COST}"
     return _attribute(source)
 
 
@@ -41,7 +42,7 @@ def _attribute(source: Source) -> str:
                     raise NotPossible(f"{name} is used in more ways than by a call")
                 norm, nn, layer = _norm(source, node.value), torch_nn(source), node.value
                 source.replace(layer, cst.parse_expression(f"{nn}.Sequential({norm}, {source.code(layer)})"))
-                return f"{norm} stands before the first layer (line {source.first_line(node)})"
+                return f"{norm} stands before the first layer (line {source.first_line(node)}){COST}"
     raise NotPossible("the first layer is not written where it can be seen")
 
 
