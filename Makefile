@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TORCH := torch==2.13.0
+# Some virtual machines advertise AMX and do not bear it: any bfloat16 matrix product ends there by SIGILL. Elsewhere this costs speed alone.
+export ONEDNN_MAX_CPU_ISA ?= AVX512_CORE_BF16
 
 .PHONY: demo test test-all zoo zoo-prove zoo-fix bench lint docs setup clean
 

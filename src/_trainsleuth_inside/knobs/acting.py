@@ -10,6 +10,8 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 from _trainsleuth_inside import places
 
 Line = Tuple[str, int]
+LOSSES = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss",
+          "smooth_l1_loss", "huber_loss", "kl_div")  # fmt: skip
 
 
 def lines(at: Sequence[Sequence[Any]]) -> List[Line]:

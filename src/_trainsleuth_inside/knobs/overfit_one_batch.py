@@ -11,10 +11,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Dict, Tuple
 
-from _trainsleuth_inside.knobs.acting import around_losses, only_in_models, says
-
-LOSSES = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss",
-          "smooth_l1_loss", "huber_loss", "kl_div")  # fmt: skip
+from _trainsleuth_inside.knobs.acting import LOSSES, around_losses, only_in_models, says
 
 
 def turn(watch: Any) -> None:

@@ -30,6 +30,7 @@ MOST_WINDOWS = 1000
 WILD = 100.0  # times the highest loss
 ACCURACY_LOSS = "precision/accuracy-loss"
 BROKEN = ("crash", "nan", "hang", "not applicable")
+NOT_LEARNING = frozenset(("stall/flat-loss", "stall/uniform-predictions"))
 HARM_ELSEWHERE = (
     "mode/", "ranks/", "data/labels", "data/not-shuffled", "schedule/step-order", "schedule/reset-on-resume", "stall/metric",
     "logging/", "precision/", "autograd/silently", "autograd/custom-backward", "checkpoint/random", "nan/bad-sample",
@@ -58,6 +59,11 @@ class Shown:
     ended: bool
     crashed: bool
     stood: bool
+    symptoms: frozenset[str] = frozenset()  # those that the findings explain, too
+
+    @property
+    def learns_nothing(self) -> bool:
+        return bool((self.rules | self.symptoms) & NOT_LEARNING)
 
     def broken(self, rule: str) -> str:
         """How the run broke, if it did: the words for it."""
@@ -150,6 +156,7 @@ def _shown(facts: Path, outcome: Outcome | None) -> Shown:
         bool(charts) and all(chart.ended or chart.stopped for chart in charts),
         bool(run.crashes()),
         run.standstill() is not None,
+        frozenset(symptom for finding in diagnosis.findings for symptom in finding.symptoms),
     )
 
 
@@ -179,11 +186,11 @@ def judge(rule: str, before: Shown, after: Shown, in_turns: bool = False) -> tup
         return True, "the finding is gone, and the loss ends lower"
     if rule.startswith(HARM_ELSEWHERE):
         return True, "the finding is gone; its harm is not in the training loss"
+    if rule == "stall/inputs-and-targets-misaligned" and not before.learns_nothing:
+        return True, "the finding is gone: each target belongs to its input; what was learnt before was another task, with a loss of its own"
     if rule == "stall/no-gradient" and in_turns:
         return True, "the finding is gone: these layers learn now; of losses that work against each other none need fall by that"
-    if not after.rules & {"stall/flat-loss", "stall/uniform-predictions"} and before.rules & {
-        "stall/flat-loss", "stall/uniform-predictions",
-    }:  # fmt: skip
+    if before.learns_nothing and not after.learns_nothing:
         return True, "the finding is gone, and the loss no longer stands still"
     return False, f"the finding is gone, but {_no_gain(before.outcome, after.outcome)}"
 

@@ -17,6 +17,7 @@ MAKES_OTHER_NUMBERS = (
 IS_ITSELF_THE_HARM = {
     "precision/norm-weights-frozen": "the weights that stood still move",
     "stall/no-gradient": "the layers that stood still get gradients and learn",
+    "stall/inputs-and-targets-misaligned": "each target belongs to its input, where it did not before",
     "ranks/same-data-on-every-rank": "each rank works on samples of its own, where their work was done twice before",
     "ranks/diverged-weights": "the ranks hold the same weights",
 }

@@ -142,6 +142,10 @@ class Experiment:
         self._files = [Path(place.file) for place in self.finding.where]
         self._loss_at = self.bench.loss_named_by(self.finding.where)
 
+    @property
+    def shows_the_rest(self) -> bool:
+        return any(setting.knob == SHOWS_THE_REST for setting in self.settings)
+
     def _trial(self, turned: bool, seed: int | None) -> Trial:
         role: Role = "knob" if turned else "control" if seed is None else "placebo"
         label, settings, files = (self.label, self.settings, self.files) if turned else (role, (), {})
@@ -206,7 +210,7 @@ class Experiment:
             same_again = None
         verdict = judge(
             rule, control, turned, placebos, repeats, self.symptom, self.finding.severity == "note", bool(self.files), same_again,
-            by_heart=any(setting.knob == SHOWS_THE_REST for setting in self.settings), exchanged=self.got.get(self.exchanged().key),
+            by_heart=self.shows_the_rest, exchanged=self.got.get(self.exchanged().key),
             in_turns=self.bench.in_turns(),
         )  # fmt: skip
         if verdict.status == "refuted" and self.symptom == "loss" and self._loss_at is None and self.bench.in_turns():
@@ -247,7 +251,8 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
         yield Note(f"{finding.id}: {late}")
     best: Verdict | None = None
     for experiment in _experiments(bench, finding, knobs, rewrites, share):
-        if experiment.files and best is not None and best.status != "not applicable":
+        last_resort = bool(experiment.files) or experiment.shows_the_rest
+        if last_resort and best is not None and best.status != "not applicable":
             continue  # a knob has settled it as far as it can be
         verdict = None
         for event in _decide(experiment, finding.rule):
