@@ -49,12 +49,12 @@ def begin() -> None:
     facts = FactWriter(os.path.join(case, "facts"), _header)
     beat = Heartbeat(os.environ.get("TRAINSLEUTH_BEATS") or os.path.join(case, "beats"))
     _writers[:] = [facts, beat]
-    facts.write("started", at=time.time())
-
     from _trainsleuth_inside import dump_on_signal, knobs
     from _trainsleuth_inside.guard import Probe
     from _trainsleuth_inside.probes import crash, forking
 
+    facts.when_opened.append(dump_on_signal.on_a_fault)
+    facts.write("started", at=time.time())
     crash.install(facts)
     forking.install(facts)
     dump_on_signal.install(os.environ.get("TRAINSLEUTH_BEATS") or os.path.join(case, "beats"))

@@ -60,6 +60,7 @@ class FactWriter:
         self._offered: Dict[str, int] = {}
         self._broken = False
         self._said: set[Any] = set()
+        self.when_opened: List[Callable[[str], None]] = []  # told in which folder a process has begun to write
         self.when_redirected: List[Callable[[], None]] = []
         self.before_exit: List[Callable[[], None]] = []
 
@@ -105,6 +106,8 @@ class FactWriter:
         ranks = header.get("world") or 1
         self._room = max(LEAST_ROOM, ROOM * RANKS_WITH_FULL_ROOM // max(RANKS_WITH_FULL_ROOM, ranks))
         self.write("process", schema=SCHEMA, **header)
+        for reaction in self.when_opened:
+            reaction(self._folder)
 
     @property
     def silent(self) -> bool:

@@ -334,3 +334,36 @@ def start(cwd: Path, *words: str) -> subprocess.Popen[str]:
 def wait_for(run: subprocess.Popen[Any], line: str) -> None:
     assert run.stdout is not None
     assert run.stdout.readline() == f"{line}\n"
+
+
+def test_a_fault_in_native_code_is_found_with_its_line(tmp_path: Path) -> None:
+    program = tmp_path / "reads_nothing.py"
+    program.write_text("import ctypes\nimport torch\n\n\ndef look():\n    return ctypes.string_at(0)\n\n\nlook()\n")
+    done = trainsleuth("run", "--quiet", "--case", "case", "--", sys.executable, program.name, cwd=tmp_path)
+    assert done.returncode == -signal.SIGSEGV
+    report = report_of(tmp_path / "case")
+    assert report["verdict"] == "sick"
+    (finding,) = report["findings"]
+    assert (finding["rule"], finding["where"][0]["line"]) == ("crash/native-code", 6)
+    assert "Fatal" not in done.stderr  # the program's own output is as without us
+
+
+def test_a_faulthandler_of_the_programs_own_is_left_alone(tmp_path: Path) -> None:
+    program = tmp_path / "asks_itself.py"
+    program.write_text("import ctypes, faulthandler, os\nimport torch\nfaulthandler.enable()\nif os.fork():\n    os.wait()\nctypes.string_at(0)\n")
+    done = trainsleuth("run", "--quiet", "--case", "case", "--", sys.executable, program.name, cwd=tmp_path)
+    assert done.returncode == -signal.SIGSEGV
+    assert done.stderr.count("Fatal Python error: Segmentation fault") == 2
+    assert report_of(tmp_path / "case")["findings"][0]["rule"] == "crash/native-code"
+
+
+def test_a_forked_child_that_trains_has_its_fault_found(tmp_path: Path) -> None:
+    program = tmp_path / "forks.py"
+    program.write_text(
+        "import ctypes, os\nimport torch\n\n\ndef train():\n    w = torch.nn.Linear(2, 1)\n    w(torch.ones(3, 2)).sum().backward()\n"
+        "    ctypes.string_at(0)\n\n\nif os.fork() == 0:\n    train()\nos.wait()\n"
+    )
+    done = trainsleuth("run", "--quiet", "--case", "case", "--", sys.executable, program.name, cwd=tmp_path)
+    assert done.returncode == 0
+    finding = report_of(tmp_path / "case")["findings"][0]
+    assert (finding["rule"], finding["where"][0]["line"]) == ("crash/native-code", 8)

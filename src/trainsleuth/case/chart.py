@@ -467,7 +467,9 @@ class ProcessChart:
         keep(self.examined, fact, 8)
 
     def _crash(self, fact: Fact) -> None:
-        self.crash = fact
+        known = self.crash is not None and bool(self.crash["frames"])
+        if not fact.get("native") or not (known or self.ended):  # a forked child writes its fault into its parent's file
+            self.crash = fact
 
     def _quit(self, fact: Fact) -> None:
         self.quit = fact

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trainsleuth.case.beats import Beat, read_beats
 from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.fatal import LastWords
 from trainsleuth.case.reading import Fact, FactFollower
 from trainsleuth.case.standstill import Standstill, from_fact
 
@@ -22,6 +23,7 @@ class RunChart:
 
     def __post_init__(self) -> None:
         self._follower = FactFollower(self.folder)
+        self._last_words = LastWords(self.folder)
         self._pages: dict[int, Beat] | None = None
         self._pages_at = -1
 
@@ -35,11 +37,14 @@ class RunChart:
                 chart = self.processes.get(name) or self.processes.setdefault(name, ProcessChart())
                 chart.absorb(fact)
             news += 1
+        for pid, fact in self._last_words.news():
+            if (dead := self.chart_of(pid)) is not None:
+                dead.absorb(fact)
         self.facts += news
         return news
 
     def _seen_from_outside(self, fact: Fact) -> None:
-        if fact["k"] == "examined":
+        if fact["k"] in ("examined", "crash"):
             chart = self.chart_of(fact.get("pid") or 0)
             if chart is not None:
                 chart.absorb(fact)

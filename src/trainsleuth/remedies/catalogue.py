@@ -445,6 +445,10 @@ REMEDIES: dict[str, Remedy] = {
         (at_the_first(not_finite.divide_by_something), at_the_first(not_finite.log_not_of_zero)),
     ),
     "nan/first-operation": Remedy("Look at the operands of that operation: keep them in the range that it bears, before it, not after it."),
+    "crash/native-code": Remedy(
+        "Look at what the named line hands to native code: memory that is gone, an index without a check, a library of another version.",
+        (processes.no_newest_instructions,),
+    ),
     "crash/known": Remedy("The finding says what usually causes this message; the first line is where to look."),
     "logging/points-dropped": Remedy("Log with one counter that only rises: trainsleuth.stepping.StepLogger, or define_metric for validation."),
     "logging/step-not-increasing": Remedy("Log with one counter that only rises: trainsleuth.stepping.StepLogger, or an axis of its own."),

@@ -113,6 +113,14 @@ def without_the_limit(desk: Desk, finding: Diagnosed) -> Patch:
     return Patch("env", f"Run without {name}: `env -u {name} …`", environment={name: None})
 
 
+def no_newest_instructions(desk: Desk, finding: Diagnosed) -> Patch:
+    """An instruction that the processor does not bear is mostly oneDNN's, and oneDNN can be told."""
+    if not any("SIGILL" in text for text in finding.evidence):
+        raise NotPossible("it was no illegal instruction")
+    name, value = "ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16"
+    return Patch("env", f"Run with {name}={value}: oneDNN leaves the instructions alone that are newer.", environment={name: value})
+
+
 def one_threading_layer(desk: Desk, finding: Diagnosed) -> Patch:
     return Patch("env", "Run with MKL_THREADING_LAYER=GNU, or install torch and numpy from one source.",
                  environment={"MKL_THREADING_LAYER": "GNU"})  # fmt: skip

@@ -8,7 +8,7 @@ from importlib import import_module
 from trainsleuth.rules.kinds import Rule
 
 MODULES = (
-    "crash.exception", "crash.known", "nan.loss_not_finite",
+    "crash.exception", "crash.native_code", "crash.known", "nan.loss_not_finite",
     "logging.nan_hidden", "precision.scale_collapsed",
     "nan.bad_weights", "nan.bad_sample", "nan.log_of_zero", "nan.sqrt_at_zero", "nan.zero_division", "nan.exp_overflow",
     "nan.half_overflow", "nan.softmax_of_empty_row", "nan.variance_of_one_sample", "nan.where_trap", "nan.ctc_infinite",

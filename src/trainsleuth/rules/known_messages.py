@@ -307,11 +307,22 @@ KNOWN: tuple[Known, ...] = (
         "TORCH_LOGS=graph_breaks lists every such line", certain=True,
     ),
     _known(
+        "crash/illegal-instruction", r"Illegal instruction",
+        "native code used an instruction that this processor does not bear",
+        "a library chose code for a newer processor than this one, or a virtual machine names an instruction set that it does not let through (AMX); "
+        "in torch it is mostly oneDNN, and often only with bfloat16",
+        ["ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 before the command, or AVX2 if that is still too new; ATEN_CPU_CAPABILITY=avx2 for torch's own.",
+         "A library that was compiled on another machine (-march=native) must be built anew here."],
+        "trainsleuth prove: the same run without AMX, and without oneDNN", note="here native code broke",
+    ),
+    _known(
         "crash/native", r"Segmentation fault|Illegal instruction|Aborted|Bus error|Fatal Python error",
         "a fault in native code ended the process",
         "a library that was built for another version (of torch, CUDA, NumPy), or a bug in an extension",
-        ["python -X faulthandler train.py names the Python line; then reinstall the library that it names."],
-        "the Python stack that faulthandler prints",
+        ["Look at what this line hands to native code: memory that is no longer there (as_strided, ctypes, from_numpy of a buffer that was freed), "
+         "an index without a check; else reinstall the library.",
+         "Without a line: python -X faulthandler train.py names it."],
+        "the Python stack that faulthandler prints", note="here native code broke",
     ),
     _known(
         "crash/killed", r"signal: Killed",

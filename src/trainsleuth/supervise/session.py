@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import resource
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trainsleuth import __version__
+from trainsleuth.case.fatal import SIGNALS, ended_by
 from trainsleuth.case.folder import Case, create_case, write_json
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.case.weights_files import weights_in
@@ -87,6 +89,8 @@ def watch_run(
         with Ending(child) as ending:
             signals.ring = ending.ring
             code = _follow(ending, chart, case, signals, standing, on_finding, on_hang)
+    if code < 0:
+        _note_the_fault(case, child.pid, -code)
     if examine is not None and code >= 0 and signals.asked_at is None:
         chart.refresh()
         examine(case, chart)
@@ -246,6 +250,14 @@ def _exit(code: int, stood: bool) -> dict[str, Any]:
     if code < 0:
         return {"kind": "killed", "code": 128 - code, "signal": _signal_name(-code)}
     return {"kind": "ok" if code == 0 else "crash", "code": code}
+
+
+def _note_the_fault(case: Case, pid: int, number: int) -> None:
+    """That a fault in native code ended the program, for programs that have a faulthandler of their own: theirs knows the line, ours does not."""
+    what = next((what for what, name in SIGNALS.items() if name == _signal_name(number)), None)
+    if what is not None:
+        with (case.facts / "supervisor.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**ended_by(what), "pid": pid}) + "\n")
 
 
 def _signal_name(number: int) -> str:

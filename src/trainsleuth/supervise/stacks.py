@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -18,13 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trainsleuth.case.fatal import stacks as stacks_of
 from trainsleuth.case.standstill import Frame, ThreadSeen
 from trainsleuth.supervise.processes import signals_caught
 
 PATIENCE = 12.0
 DUMP_SIGNAL = getattr(signal, "SIGRTMIN", 0) + 9 if hasattr(signal, "SIGRTMIN") else 0
-_THREAD = re.compile(r"^(?:Current thread|Thread) 0x([0-9a-f]+)")
-_FRAME = re.compile(r'^  File "(.*)", line (\d+) in (.*)$')
 
 
 @dataclass(frozen=True)
@@ -130,12 +128,7 @@ def _by_faulthandler(pid: int, beats: Path) -> tuple[ThreadSeen, ...]:
 
 def read_faulthandler(text: str, pid: int) -> tuple[ThreadSeen, ...]:
     """What faulthandler wrote: threads, the first one of the process last."""
-    stacks: list[tuple[int, list[Frame]]] = []
-    for line in text.splitlines():
-        if head := _THREAD.match(line):
-            stacks.append((int(head[1], 16), []))
-        elif stacks and (frame := _FRAME.match(line)):
-            stacks[-1][1].append(Frame(frame[3], frame[1], int(frame[2])))
+    stacks = stacks_of(text)
     return tuple(
         ThreadSeen(pid if index == len(stacks) - 1 else number, "MainThread" if index == len(stacks) - 1 else "", tuple(frames))
         for index, (number, frames) in enumerate(stacks)

@@ -1,7 +1,8 @@
 """The program ended with an exception.
 
 What it detects
-    An exception that nothing caught, live or in a log.
+    An exception that nothing caught, live or in a log; a fault in native code (segmentation fault, illegal instruction, abort) that ended
+    the process.
 Why it matters
     The program did not do what it was started for.
 How it is confirmed
@@ -27,9 +28,10 @@ def rule(chart: ProcessChart) -> Verdict:
         return None
     frames = [at for frame in reversed(crash["frames"]) if (at := place(frame))]
     lines = crash["message"].strip().splitlines()
+    first = "here native code broke" if crash.get("native") else "raised here"
     return Seen(
         title=f"{crash['kind']}: {lines[0][:160] if lines else ''}".rstrip(": "),
-        where=[Spot(at, "raised here" if index == 0 else "called from here") for index, at in enumerate(frames[:3])],
+        where=[Spot(at, first if index == 0 else "called from here") for index, at in enumerate(frames[:3])],
         evidence=[f"after {chart.windows:,} windows and {chart.backwards:,} backward passes"],
         step=chart.windows,
     )

@@ -25,7 +25,7 @@ from trainsleuth.rules.known_messages import Crash, different_collectives, first
 
 @cause_rule("crash/known", explains=("crash/exception",))
 def rule(chart: ProcessChart) -> Verdict:
-    return None if chart.crash is None else explained([chart.crash], chart.windows)
+    return None if chart.crash is None or chart.crash.get("native") else explained([chart.crash], chart.windows)
 
 
 @record_rule("crash/known", "cause", explains=("crash/exception",), structural=True)
