@@ -86,6 +86,10 @@ def value_numbers(torch: Any, given: Dict[str, Any]) -> Tuple[About, Numbers]:
     if inputs.shape == target.shape and inputs.numel():
         a, b = inputs.reshape(-1)[: 8 * ROWS].float(), target.reshape(-1)[: 8 * ROWS].float()
         numbers["accuracy_at_half"] = ((a > 0) == (b > 0.5)).float().mean()
+    if inputs.shape == target.shape and target.dim() > 2 and target.shape[1] > 1 and target.numel():
+        few = target[:2].float()
+        numbers["target_axis_sum_off"] = (few.sum(1) - 1).abs().max()
+        numbers["target_last_sum_off"] = (few.reshape(-1, target.shape[1]).sum(-1) - 1).abs().max()
     return about, numbers
 
 

@@ -118,7 +118,10 @@ class Watch:
 
     def record_of(self, optimizer: Any) -> Optional[OptimizerRecord]:
         self.book()
-        return self.optimizers.get(id(optimizer))
+        known = self.optimizers.get(id(optimizer))
+        if known is None:  # Accelerate's wrapper is an optimizer too, and holds the one that steps
+            known = self.optimizers.get(id(getattr(optimizer, "optimizer", None)))
+        return known
 
     def book(self) -> None:
         """Add the windows that were only counted; they are counted so while there is one optimizer."""

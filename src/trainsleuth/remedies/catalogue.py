@@ -18,6 +18,7 @@ from trainsleuth.remedies import (
     graph_cuts,
     half_precision,
     in_place,
+    input_ignored,
     keep_32,
     learning_rate,
     loaders,
@@ -257,7 +258,8 @@ REMEDIES: dict[str, Remedy] = {
         ),
     ),
     "stall/input-ignored": Remedy(
-        "Print what the named module receives for two different samples: a mask of zeros, the wrong variable, a norm over one element."
+        "Print what the named module receives for two different samples: a mask of zeros, the wrong variable, a norm over one element.",
+        (input_ignored.no_norm_of_one_number,),
     ),
     "stall/metric-does-not-follow-loss": Remedy(
         "For CTC keep the blank's index out of the alphabet and give the model at least as many frames as symbols; for a metric "
@@ -292,7 +294,7 @@ REMEDIES: dict[str, Remedy] = {
     "data/labels-one-hot": Remedy(
         "Take argmax(dim=1) of one-hot labels; for several labels per sample use binary_cross_entropy_with_logits.",
         (
-            when(r"one label per class", at_the_first(loss_arguments.argmax_over_classes)),
+            _axes_exchanged, when(r"one label per class", at_the_first(loss_arguments.argmax_over_classes)),
             when(r"targets \(\d+, \d+, \d+\)", at_the_first(loss_arguments.classes_on_axis_one)),
         ),
     ),
@@ -322,6 +324,9 @@ REMEDIES: dict[str, Remedy] = {
             at_the_first(schedule.count_batches_not_samples), at_the_first(batch_counts.count_batches_of_this_size),
             at_the_first(schedule.step_once_a_batch), in_the_files(schedule.in_lightning("step")), schedule.warmup_that_fits,
         ),
+    ),
+    "schedule/rate-times-itself": Remedy(
+        "Return a factor between 0 and 1, or build the optimizer with lr=1.0 and return the rate.", (at_the_first(schedule.factor_not_rate),),
     ),
     "schedule/step-order": Remedy(
         "Call optimizer.step() first, then scheduler.step().", (at_the_first(schedule.after_the_optimizer, note="must come after|^$"),),

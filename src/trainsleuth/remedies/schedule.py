@@ -53,6 +53,18 @@ def length_in_batches(source: Source, line: int) -> str:
     raise NotPossible(f"{source.path.name}:{line} builds no schedule with a length")
 
 
+def factor_not_rate(source: Source, line: int) -> str:
+    """What a LambdaLR is given returns the rate: divided by the optimizer's rate it is the factor that is wanted."""
+    for call in calls_at(source, line, "LambdaLR"):
+        optimizer, given = argument(call, 0, "optimizer"), argument(call, 1, "lr_lambda")
+        if optimizer is None or given is None or isinstance(given.value, (cst.List, cst.Tuple, cst.ListComp)):
+            continue
+        code = f'lambda step, rate={{x}}: rate(step) / {source.code(optimizer.value)}.defaults["lr"]'
+        rewrite_as(source, given.value, code, x=grouped(given.value))
+        return f"line {line} gives a factor: the rate that the function returns, divided by the optimizer's"
+    raise NotPossible(f"{source.path.name}:{line} builds no LambdaLR with one function")
+
+
 def _must_be_known(source: Source, call: cst.Call, loader: cst.BaseExpression) -> None:
     """The loader's name must have a value where the schedule is built."""
     name = source.code(loader)

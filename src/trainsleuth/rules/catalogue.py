@@ -31,7 +31,7 @@ MODULES = (
     "mode.eval_during_training", "mode.train_during_validation",
     "data.labels_out_of_range", "data.labels_constant", "data.labels_one_hot", "data.labels_off_by_one",
     "data.not_shuffled", "data.not_normalised",
-    "schedule.warmup_never_ends", "schedule.decays_to_zero_early", "schedule.step_order", "schedule.reset_on_resume",
+    "schedule.warmup_never_ends", "schedule.rate_times_itself", "schedule.decays_to_zero_early", "schedule.step_order", "schedule.reset_on_resume",
     "stall.params_frozen", "stall.inputs_and_targets_misaligned",
     "ranks.diverged_weights", "ranks.same_data_on_every_rank", "ranks.straggler",
     "stall.chance_accuracy", "validation.overfitting", "data.empty_dataset", "cache.empty", "cache.stale_entries",

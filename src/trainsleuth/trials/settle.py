@@ -19,7 +19,7 @@ from trainsleuth.trials.knobs import Knob, Pointed, easing, knobs_for
 from trainsleuth.trials.runs import More, Symptom
 from trainsleuth.trials.smallest import leave_out
 from trainsleuth.trials.trial import Known, Role, Setting, Trial
-from trainsleuth.trials.verdict import BESIDE_A_REPEAT, Verdict, judge, judge_suspicion
+from trainsleuth.trials.verdict import BESIDE_A_REPEAT, Verdict, judge, judge_suspicion, nothing_to_remove
 
 SEEDS = (1000, 2000, 3000, 4000)
 HANGS = ("hang/", "ranks/")
@@ -298,6 +298,13 @@ def _one_suspicion(bench: Bench, finding: Suspected, knob: Knob, share: int = 1,
     rule = rule_named(finding.rule)
     cause = finding.rule if rule is not None and rule.kind == "cause" else None
     experiment = Experiment(bench, finding, (knob.setting(finding.where),), knob.label, share, removes=knob.settles)
+    if once:
+        yield from experiment.run([experiment.control()])
+        seen = experiment.known(experiment.control()).outcome
+        counted = set(knob.settles) <= set(seen.mechanism)  # what only a rule sees may be there below its threshold
+        if counted and (why := nothing_to_remove(knob.settles, seen)):
+            yield Settled(finding.id, Verdict(f"knob/{knob.name}", "refuted", why, (experiment.known(experiment.control()),)), knob.changes)
+            return
     for event in _decide(experiment, cause, f"knob/{knob.name}", once):
         if isinstance(event, Verdict):
             yield Settled(finding.id, event, knob.changes)

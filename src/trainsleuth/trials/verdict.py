@@ -127,12 +127,18 @@ def judge_suspicion(name: str, rule: str | None, control: Known, turned: Known, 
 
 def _absent(removes: Sequence[str], runs: Runs) -> Judged | None:
     """A mechanism that the program does not have cannot be the reason."""
-    if runs.turned.acted or not removes or any(has(rule, runs.control) is not False for rule in removes):
-        return None
-    numbers = [mechanism_words(rule, runs.control) for rule in removes if rule in runs.control.mechanism]
-    if "precision/no-grad-scaler" in removes and runs.control.scaler:
-        return "refuted", f"no scaler is missing: {runs.control.scaler}", ""
-    return "refuted", f"the program has nothing of the kind{': ' + ', '.join(numbers) if numbers else ''}", ""
+    why = "" if runs.turned.acted else nothing_to_remove(removes, runs.control)
+    return ("refuted", why, "") if why else None
+
+
+def nothing_to_remove(removes: Sequence[str], control: Outcome) -> str:
+    """What the control shows where it has none of these mechanisms, so that no trial without them is needed; else nothing."""
+    if not removes or any(has(rule, control) is not False for rule in removes):
+        return ""
+    if "precision/no-grad-scaler" in removes and control.scaler:
+        return f"no scaler is missing: {control.scaler}"
+    numbers = [mechanism_words(rule, control) for rule in removes if rule in control.mechanism]
+    return f"the program has nothing of the kind{': ' + ', '.join(numbers) if numbers else ''}"
 
 
 def _symptom_stays(symptoms: Sequence[str], runs: Runs, status: Status, why: str, more: More) -> Judged:

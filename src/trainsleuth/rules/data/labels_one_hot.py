@@ -2,7 +2,8 @@
 
 What it detects
     A class loss that gets as many labels as there are classes instead of samples (an argmax over the batch), or class
-    probabilities that do not sum to one for a sample.
+    probabilities that do not sum to one for a sample. One-hot maps that are one-hot along the axis where `F.one_hot` puts the classes, and
+    no longer along the one where the predictions have them: a `view` gave the axes another order and moved no number.
 Why it matters
     The first raises a confusing message about batch sizes, or nothing when both sizes agree; the second trains towards nonsense.
 How it is confirmed
@@ -17,6 +18,8 @@ from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number
+
+EXACT = 1e-3
 
 
 @cause_rule(
@@ -38,6 +41,23 @@ def rule(chart: ProcessChart) -> Verdict:
                 look_for="argmax",
             )
     for calls in chart.loss_calls.values():
+        least, most, axis, last = (calls.numbers(key) for key in ("target_least", "target_most", "target_axis_sum_off", "target_last_sum_off"))
+        if len(last) >= 2 and len(last) == len(calls.samples) and max(last) < EXACT and min(axis) > 1 - EXACT and {*least, *most} <= {0.0, 1.0}:
+            shape = tuple(calls.last["target_shape"])
+            axes = len(shape)
+            order = ", ".join(map(str, (0, axes - 1, *range(1, axes - 1))))
+            return Seen(
+                title="one-hot targets are scrambled: a view exchanged their axes and moved no number",
+                where=[Spot(calls.at, f"receives these targets; `permute({order})` would move them") if calls.at else None],
+                look_for="view",
+                evidence=[
+                    f"targets {shape}: over axis 1, where the predictions have their classes, they sum to anything but one",
+                    f"read in runs of {shape[1]} numbers, as `one_hot` makes them, every sum is one ({len(last)} of {len(last)} looks)",
+                ],
+                step=2,
+                statement="the targets are one-hot along the last axis and were viewed, not permuted, into another order",
+                advice=[f"Use permute({order}) where a view or reshape stands."],
+            )
         if calls.function != "cross_entropy" or not calls.samples or calls.last.get("target_kind") != "probabilities":
             continue
         off = calls.numbers("target_row_sum_off")
