@@ -14,6 +14,7 @@ from _trainsleuth_inside import import_hooks
 from _trainsleuth_inside.facts import FactWriter
 from _trainsleuth_inside.heartbeat import ENDED, Heartbeat
 from _trainsleuth_inside.secrets import without_secrets
+from _trainsleuth_inside.variables import that_are_set
 
 
 def _header() -> Dict[str, Any]:
@@ -27,6 +28,7 @@ def _header() -> Dict[str, Any]:
         "rank": _number(environment.get("RANK")),
         "local_rank": _number(environment.get("LOCAL_RANK")),
         "world": _number(environment.get("WORLD_SIZE")),
+        "variables": that_are_set(),
     }
 
 

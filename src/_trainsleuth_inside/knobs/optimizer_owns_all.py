@@ -41,12 +41,13 @@ def turn(watch: Any) -> None:
 
 
 def _guardian(watch: Any) -> Any:
-    """The living optimizer that holds most parameters of the called models; the first one where none holds any."""
-    called: Dict[int, Any] = {id(parameter): parameter for parameter in watch.model_parameters()}
+    """The living optimizer that holds most parameters of the called models that are trained now; of several alike the newest, because a
+    program that trains in phases keeps the optimizer of an earlier one."""
+    called: Dict[int, Any] = {id(parameter): parameter for parameter in watch.model_parameters() if parameter.requires_grad}
     held_weakly = [record.optimizer() for record in watch.live_records()]
     living: List[Any] = [optimizer for optimizer in held_weakly if optimizer is not None]
 
     def held(optimizer: Any) -> int:
         return sum(1 for group in optimizer.param_groups for parameter in group["params"] if id(parameter) in called)
 
-    return max(living, key=held, default=None)
+    return max(reversed(living), key=held, default=None)

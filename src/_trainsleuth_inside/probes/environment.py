@@ -6,13 +6,8 @@ import os
 import sys
 
 from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.variables import that_are_set
 from _trainsleuth_inside.watch import Watch
-
-VARIABLES = (
-    "OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_DYNAMIC", "OMP_PROC_BIND", "MKL_NUM_THREADS", "KMP_AFFINITY",
-    "CUDA_VISIBLE_DEVICES", "CUBLAS_WORKSPACE_CONFIG", "PYTORCH_CUDA_ALLOC_CONF", "NCCL_DEBUG", "TORCHDYNAMO_DISABLE",
-    "PYTHONHASHSEED",
-)  # fmt: skip
 
 
 def install(watch: Watch, probe: Probe) -> None:
@@ -30,5 +25,5 @@ def _write(watch: Watch, torch: object) -> None:
         threads=torch.get_num_threads(),  # type: ignore[attr-defined]
         cores=os.cpu_count(),
         platform=sys.platform,
-        variables={name: os.environ[name] for name in VARIABLES if name in os.environ},
+        variables=that_are_set(),
     )

@@ -186,9 +186,9 @@ REMEDIES: dict[str, Remedy] = {
     "stall/params-not-in-optimizer": Remedy(
         "Build the optimizer from the final model: after heads are replaced, wrappers applied, weights loaded.",
         (
-            at_the_first(used_up.list_of_what_is_read_twice), at_the_first(params_not_in_optimizer.frozen_ones_too),
-            _params_not_in_optimizer, model_copies.train_the_original,
-            _optimizer_asked_for_too_early, at_the_first(params_not_in_optimizer.join_the_trainers_optimizer),
+            at_the_first(used_up.list_of_what_is_read_twice), at_the_first(params_not_in_optimizer.join_the_trainers_optimizer),
+            at_the_first(params_not_in_optimizer.frozen_ones_too), _params_not_in_optimizer, model_copies.train_the_original,
+            _optimizer_asked_for_too_early,
             at_the_first(params_not_in_optimizer.with_the_rest, note="other parameters"),
         ),
     ),

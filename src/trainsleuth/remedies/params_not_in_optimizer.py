@@ -97,9 +97,9 @@ def join_the_trainers_optimizer(source: Source, line: int) -> str:
     known = [parameter.name.value for parameter in function.params.params]
     if "trainer" not in known or not isinstance(made.targets[0].target, (cst.Name, cst.Attribute)):
         raise NotPossible(f"{source.path.name}:{line} knows no trainer whose optimizer the layer could join")
-    last = function.body.body[-1]
+    last = source.block_of(statement)[-1]
     if not isinstance(last, cst.SimpleStatementLine) or isinstance(last.body[-1], cst.Return):
-        raise NotPossible(f"the function around {source.path.name}:{line} ends in the middle of something")
+        raise NotPossible(f"the block around {source.path.name}:{line} ends in the middle of something")
     name = source.code(made.targets[0].target)
     source.after(last, f'trainer.optimizers[0].add_param_group({{"params": list({name}.parameters())}})')
     return f"{name} of line {line} joins the optimizer that the trainer has by then"

@@ -24,7 +24,7 @@ from trainsleuth.trials.bench import Bench, Done
 from trainsleuth.trials.measure import ERRORS, has, removed
 from trainsleuth.trials.runs import compared, gains
 from trainsleuth.trials.settle import Event
-from trainsleuth.trials.trial import Known, Outcome, Trial
+from trainsleuth.trials.trial import Known, Outcome, Trial, facts_of
 
 MOST_WINDOWS = 1000
 WILD = 100.0  # times the highest loss
@@ -88,6 +88,8 @@ def check(bench: Bench, finding: Diagnosed, patch: Patch, windows: int | None = 
     bench = replace(bench, windows=windows or _windows(bench, recorded))
     watched = [Path(place.file) for place in finding.where]
     remedy = bench.trial("remedy", "patched", files=patch.files, watched=watched)
+    if recorded.stood:
+        remedy = replace(remedy, hang_after=bench.hang_after())
     wanted = [remedy]
     if not recorded.stood:  # a run that stood still is its own control: to let it stand again only takes time
         wanted.insert(0, bench.trial("control", "control", watched=watched))
@@ -98,8 +100,8 @@ def check(bench: Bench, finding: Diagnosed, patch: Patch, windows: int | None = 
                 got[event.known.key] = event.known
             yield event
     trials = tuple(got[one.key] for one in wanted)
-    after = _shown(bench.case.trials / trials[-1].id / "facts", trials[-1].outcome)
-    before = recorded if recorded.stood else _shown(bench.case.trials / trials[0].id / "facts", trials[0].outcome)
+    after = _shown(facts_of(bench.case.trials / trials[-1].id), trials[-1].outcome)
+    before = recorded if recorded.stood else _shown(facts_of(bench.case.trials / trials[0].id), trials[0].outcome)
     ok, why = judge(finding.rule, before, after, bench.in_turns())
     yield Checked(patch, ok, why, trials, (_line("before", finding.rule, before), _line("after", finding.rule, after)))
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from _trainsleuth_inside.probes.environment import VARIABLES
 from _trainsleuth_inside.secrets import HIDDEN
+from _trainsleuth_inside.variables import VARIABLES
 from trainsleuth.case import Case
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.entries import Place
@@ -239,8 +239,8 @@ class Bench:
 
 
 def as_it_was(chart: RunChart, environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment, with the variables that change how torch computes as the run had them."""
-    first = next((each.environment["variables"] for each in chart.with_torch() if "variables" in each.environment), None)
+    """The environment, with the variables that change how torch computes as the run was given them; what the program sets, it sets again."""
+    first = next((each.process["variables"] for each in chart.with_torch() if "variables" in each.process), None)
     if first is None:
         return dict(environment)
     names = [name for name in VARIABLES if not name.startswith("CUDA")]  # which devices are free is a matter of today
