@@ -1,7 +1,8 @@
 """Knob `softmax-over-classes`: a softmax over the batch, or over an axis of one element, runs over another axis instead.
 
 Changes        `softmax` and `log_softmax` of a table of samples and classes that name axis 0: they run over the last axis. Those over an
-               axis of one element run over the only other axis, beside the batch, that is longer
+               axis of one element run over the only other axis, beside the batch, that is longer. Those at a named line run over the axis
+               that the finding knows to be that of the classes
 Mechanism      over which axis the probabilities sum to one
 Not applicable when no softmax runs over axis 0 of such a table or over one element, or more than one axis could be meant
 """
@@ -11,18 +12,19 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Optional, Sequence
 
-from _trainsleuth_inside.knobs.acting import says
+from _trainsleuth_inside.knobs.acting import called_from, lines, says
 
 
-def turn(watch: Any, at: Sequence[Any] = ()) -> None:
+def turn(watch: Any, at: Sequence[Any] = (), axis: Optional[int] = None) -> None:
     torch = watch.torch
+    wanted, classes = lines(at), axis
     acted = says(watch, "softmax-over-classes")
 
     def turned(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def softmax(input: Any, *args: Any, **kwargs: Any) -> Any:
             axis = kwargs.get("dim", args[0] if args else None)
-            meant = _meant(input, axis)
+            meant = classes if classes is not None and called_from(wanted) is not None else _meant(input, axis)
             if meant is not None:
                 acted()
                 if "dim" in kwargs:

@@ -146,7 +146,12 @@ def _over_classes(source: Source, call: cst.Call) -> str:
 
 def named_axis(source: Source, line: int, axis: int) -> str:
     """The softmax runs over this axis."""
-    for call in calls_at(source, line, *ACTIVATIONS):
+    used = {source.code(call.func) for call in calls_at(source, line)}
+    built = [
+        node.value for node in source.all(cst.Assign)
+        if isinstance(node.value, cst.Call) and called_name(node.value) in ACTIVATIONS and source.code(node.targets[0].target) in used
+    ]  # fmt: skip
+    for call in [*calls_at(source, line, *ACTIVATIONS), *(built if len(built) == 1 else [])]:
         given = _axis_argument(call)
         if given is not None:
             rewrite_as(source, given.value, str(axis))

@@ -6,6 +6,7 @@ options. Users name their own: an environment variable, or an override on the co
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,6 +61,9 @@ class Knob:
             return {"at": [[place.file, place.line] for place in where[:1]], "half": True}
         if self.name == "operation-guarded":
             return {"at": [[place.file, place.line] for place in where[:1]]}
+        if self.name == "softmax-over-classes":
+            axes = [(place, found[1]) for place in where if (found := re.search(r"the classes are axis (\d+)", place.note))]
+            return {"at": [[place.file, place.line] for place, _ in axes[:1]], "axis": int(axes[0][1])} if axes else {}
         if self.name == "ranks-do-not-wait":
             return {"at": [[place.file, place.line] for place in where], "in_backward": any("backward" in place.note for place in where)}
         if self.name in ("graph-kept", "own-share", "same-shape-loss", "backward-by-autograd"):
