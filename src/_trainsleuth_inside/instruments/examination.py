@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from typing import Any, Dict, List, Optional, Tuple
 
 from _trainsleuth_inside.guard import Probe
@@ -27,7 +28,7 @@ def _instrument(what: str) -> Any:
         from _trainsleuth_inside.instruments.functions import FunctionExamination
 
         return FunctionExamination
-    return BadNumberExamination
+    return partial(BadNumberExamination, scaled_too=what == "bad-gradient")
 
 
 def _arm_in_time(watch: Any, probe: Probe, examination: Any, first: int, last: int) -> None:
@@ -55,8 +56,9 @@ def leave(watch: Any, result: str, **fact: Any) -> None:
 class BadNumberExamination:
     """Watches every operation until a loss or a gradient is bad, and names the origin."""
 
-    def __init__(self, watch: Any, probe: Probe) -> None:
-        self._watch = watch
+    def __init__(self, watch: Any, probe: Probe, scaled_too: bool = False) -> None:
+        """`scaled_too`: the scale is known not to be the reason, so gradients of a scaled loss count as well."""
+        self._watch, self._scaled_too = watch, scaled_too
         self._book = FirstBad(watch)
         self._armed = False
         self._armed_at = 0.0
@@ -77,7 +79,7 @@ class BadNumberExamination:
         try:
             if loss is not None and state(self._watch.torch, loss) != CLEAN:
                 self._tell("loss", loss)
-            elif self._watch.scaled is None:
+            elif self._watch.scaled is None or self._scaled_too:
                 gradient = sinks.bad_gradient(self._watch)
                 if gradient is not None:
                     self._tell("gradient", gradient, root=loss)

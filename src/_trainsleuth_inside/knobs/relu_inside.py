@@ -39,7 +39,7 @@ def turn(watch: Any) -> None:
             weight = weight.detach() if isinstance(weight, torch.Tensor) else None
             if isinstance(module, (torch.nn.Linear, torch.nn.Conv1d, torch.nn.Conv2d)) and weight.std() > 0:
                 usual = 1 / math.sqrt(3 * weight[0].numel())
-                if not 0.2 < float(weight.std()) / usual < 8:
+                if not 0.4 < float(weight.std()) / usual < 8:
                     acted(weights=type(module).__name__)
                 torch.nn.init.kaiming_normal_(weight)
 

@@ -1,7 +1,7 @@
 """Knob `same-shape-loss`: predictions and targets of equally many numbers are compared one by one.
 
-Changes        the target takes the shape of the prediction before a loss function, and in a difference of two tensors on a line that the
-               finding names
+Changes        the target takes the shape of the prediction before a loss function; in a difference of two tensors on a line that the
+               finding names, the one with more axes takes the shape of the other
 Mechanism      differences per sample
 Not applicable when the shapes agree, or the numbers of elements do not
 """
@@ -38,6 +38,8 @@ def turn(watch: Any, at: Sequence[Sequence[Any]] = ()) -> None:
         def difference(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
             if isinstance(other, torch.Tensor) and self.dim() != other.dim() and called_from(wanted, 2) is not None and blown_up(self, other):
                 acted(function="-")
+                if self.dim() > other.dim():  # what comes after (a weight a sample) goes with the plain one
+                    return original(self.reshape(other.shape), other, *args, **kwargs)
                 other = other.reshape(self.shape)
             return original(self, other, *args, **kwargs)
 

@@ -1,7 +1,8 @@
 """Knob `shuffle`: training data come in random order.
 
 Changes        each DataLoader that goes through its data set in order gets a random sampler; what a sampler of the program's own gives is
-               shuffled, and comes in batches of the same lengths
+               shuffled, and comes in batches of the same lengths. The samples of a data set that is only iterated are kept, and come in
+               random order
 Mechanism      classes per batch
 Not applicable when the loaders shuffle already, or the batches are cut by hand
 """
@@ -14,6 +15,8 @@ import random
 from typing import Any, Callable, Iterator
 
 from _trainsleuth_inside.knobs.acting import says
+
+MOST_KEPT = 20_000  # samples
 
 
 def turn(watch: Any) -> None:
@@ -33,7 +36,32 @@ def turn(watch: Any) -> None:
             sampler = options.get(name)
             if hasattr(sampler, "__len__") and _in_order(data, sampler):
                 options = {**options, name: Shuffled(sampler, name == "batch_sampler", acted)}
+        if isinstance(dataset, data.IterableDataset) and options.get("num_workers", 0) == 0:
+            dataset = kept(dataset)
         init(self, dataset, *args, **options)
+
+    class Kept(data.IterableDataset):  # type: ignore[misc, name-defined]
+        """A data set whose samples are all read before the first is given; one without an end is given in parts."""
+
+        def __init__(self, dataset: Any) -> None:
+            self._dataset, self._chance = dataset, random.Random(0)
+
+        def __iter__(self) -> Iterator[Any]:
+            samples = iter(self._dataset)
+            while part := list(itertools.islice(samples, MOST_KEPT)):
+                self._chance.shuffle(part)
+                acted()
+                yield from part
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.__dict__["_dataset"], name)
+
+    class KeptAndCounted(Kept):
+        def __len__(self) -> int:
+            return len(self._dataset)
+
+    def kept(dataset: Any) -> Any:
+        return (KeptAndCounted if hasattr(dataset, "__len__") else Kept)(dataset)
 
     base.__init__ = __init__
 

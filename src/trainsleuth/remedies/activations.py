@@ -83,6 +83,12 @@ def no_silencing_bias(source: Source) -> str:
     raise NotPossible("no line sets a bias below zero")
 
 
+def _returned(source: Source, value: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a function of this file returns that the value comes from."""
+    functions = source.function_named(called_name(value)) if isinstance(value, cst.Call) else []
+    return [node.value for function in functions for node in source.all(cst.Return, function) if node.value is not None]
+
+
 def _filled(source: Source, call: cst.Call) -> tuple[str, cst.BaseExpression | None]:
     if called_name(call) == "constant_":
         target, value = argument(call, 0, "tensor"), argument(call, 1, "val")
@@ -99,5 +105,5 @@ def _negative(source: Source, value: cst.BaseExpression) -> bool:
     except NotPossible:
         return any(
             isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus)
-            for node in (value, *given(source, value))
+            for node in (value, *given(source, value), *_returned(source, value))
         )

@@ -18,6 +18,7 @@ from trainsleuth.remedies import (
     graph_cuts,
     half_precision,
     in_place,
+    initial_weights,
     input_ignored,
     keep_32,
     learning_rate,
@@ -234,13 +235,13 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "stall/vanishing-gradient": Remedy(
         "ReLU or GELU between the layers, residual connections, a norm layer, or another initialisation.",
-        (at_the_first(activations.not_saturating),),
+        (at_the_first(activations.not_saturating), in_what_they_import(initial_weights.by_the_size_of_the_layer)),
     ),
     "stall/dead-units": Remedy(
         "Lower the learning rate or warm it up, check the biases, or use LeakyReLU, GELU or a norm layer before the activation.",
         (
             at_the_first(learning_rate.smaller(10), note="killed"), at_the_first(learning_rate.smaller(1000), note="killed"),
-            in_the_files(activations.no_silencing_bias), at_the_first(activations.leaky, note="built"),
+            in_what_they_import(activations.no_silencing_bias), at_the_first(activations.leaky, note="built"),
         ),
     ),
     "stall/scaler-skips-steps": Remedy(
@@ -275,7 +276,10 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "mode/train-during-validation": Remedy(
         "Call model.eval() before validation and model.train() after it.",
-        (at_the_first(stepping.call_eval), at_the_first(validation_mode.sleep_before_validation)),
+        (
+            in_what_they_import(validation_mode.pass_the_mode_on), at_the_first(stepping.call_eval),
+            at_the_first(validation_mode.sleep_before_validation),
+        ),
     ),
     # -- data ----------------------------------------------------------------------------------------------------------
     "data/labels-out-of-range": Remedy(
@@ -311,7 +315,10 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "data/not-shuffled": Remedy(
         "Shuffle before batches are cut: shuffle=True, or a permutation that is applied to inputs and labels alike.",
-        (at_the_first(loaders.shuffled), at_the_first(loaders.without_its_sampler)),
+        (
+            at_the_first(loaders.shuffled_in_memory, note="is iterated"), at_the_first(loaders.shuffled, note="^(?!.*is iterated)"),
+            at_the_first(loaders.without_its_sampler),
+        ),
     ),
     # -- schedule ------------------------------------------------------------------------------------------------------
     "schedule/decays-to-zero-early": Remedy(

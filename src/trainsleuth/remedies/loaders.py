@@ -16,6 +16,7 @@ from trainsleuth.remedies.expressions import (
     imported,
     iterated,
     loop_around,
+    rewrite_as,
     set_argument,
 )
 from trainsleuth.remedies.source import NotPossible, Source, called_name, names_in
@@ -35,6 +36,20 @@ def shuffled(source: Source, line: int) -> str:
         raise NotPossible("the loader has a sampler of its own")
     set_argument(source, call, "shuffle", "True")
     return f"the loader in line {source.first_line(call)} shuffles"
+
+
+def shuffled_in_memory(source: Source, line: int) -> str:
+    """A data set that can only be iterated is read as a whole, and then shuffled."""
+    call = _loader(source, line)
+    dataset = argument(call, 0, "dataset")
+    if dataset is None or argument(call, None, "shuffle", "sampler", "batch_sampler") is not None:
+        raise NotPossible("the loader has an order of its own")
+    rewrite_as(source, dataset.value, "list({x})", x=dataset.value)
+    set_argument(source, call, "shuffle", "True")
+    return (
+        f"the loader in line {source.first_line(call)} keeps all samples in memory and shuffles them; where they are too many, a larger buffer "
+        "or shards that are mixed do it, too"
+    )
 
 
 def without_its_sampler(source: Source, line: int) -> str:

@@ -105,6 +105,8 @@ def _called_by_all(source: Source, function: cst.FunctionDef | None, line: int, 
     for call in called(source, function.name.value) if function is not None and above else ():
         statement = source.statement_of(call)
         branch = source.parent(source.parent(statement) or statement)
+        if isinstance(branch, cst.If) and "__name__" in source.code(branch.test):
+            continue
         if isinstance(branch, cst.If) and isinstance(branch.body, cst.IndentedBlock) and statement is branch.body.body[0] and branch.orelse is None:
             source.before(branch, source.code(statement))
             source.remove(statement)

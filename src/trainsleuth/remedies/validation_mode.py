@@ -6,7 +6,7 @@ import libcst as cst
 
 from trainsleuth.remedies.eval_in_training import called_model
 from trainsleuth.remedies.expressions import called
-from trainsleuth.remedies.source import NotPossible, Source, Statement, everything
+from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything
 
 
 def sleep_before_validation(source: Source, line: int) -> str:
@@ -25,6 +25,18 @@ def sleep_before_validation(source: Source, line: int) -> str:
     source.before(outer, f"{model}.eval()")
     source.after(outer, f"{model}.train()")
     return f"{model}.eval() before the validation in line {source.first_line(outer)}, {model}.train() behind it"
+
+
+def pass_the_mode_on(source: Source) -> str:
+    """A `train(self, mode)` of one's own that calls `super().train()` puts the model into train mode whatever was asked for."""
+    for function in source.function_named("train"):
+        asked = [parameter.name.value for parameter in function.params.params[1:2]]
+        for call in called(source, "train", below=function):
+            receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+            if asked and not call.args and isinstance(receiver, cst.Call) and called_name(receiver) == "super":
+                source.edit(call, lambda updated: updated.with_changes(args=[cst.Arg(cst.Name(asked[0]))]))
+                return f"line {source.first_line(call)} passes on which mode was asked for: without it, eval() switches train mode on"
+    raise NotPossible("no train() of the program's own forgets which mode was asked for")
 
 
 def _in_a_loop(source: Source, node: cst.CSTNode) -> bool:

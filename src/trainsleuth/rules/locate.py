@@ -174,6 +174,23 @@ def _enclosing(tree: ast.Module, line: int) -> ast.AST | None:
     return min(functions(tree), key=lambda f: (f.end_lineno or 0) - f.lineno, default=None)  # type: ignore[attr-defined]
 
 
+def behind_the_loop(inner: Place, later: Place) -> int | None:
+    """The line of the loop that `inner` is part of, where `later` stands behind that loop, in the same block or one around it, and under no
+    condition."""
+    tree = _parsed(inner.file) if inner.file == later.file else None
+    loops = [node for node in ast.walk(tree) if isinstance(node, (ast.For, ast.While)) and _covers(node, inner.line)] if tree is not None else []
+    innermost = max(loops, key=lambda node: node.lineno, default=None)
+    if tree is None or innermost is None or _covers(innermost, later.line) or later.line < innermost.lineno:
+        return None
+    conditions = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _covers(node, later.line) and not _covers(node, inner.line)]
+    function = _enclosing(tree, inner.line)
+    return innermost.lineno if not conditions and function is _enclosing(tree, later.line) else None
+
+
+def _covers(node: ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
 def _text(file: str, line: int) -> str:
     return linecache.getline(file, line).strip()
 

@@ -75,7 +75,16 @@ def origin_of(chart: ProcessChart) -> Origin | None:
 
 
 def went_bad(chart: ProcessChart) -> bool:
-    return chart.bad_between is not None or stopped_by_itself(chart)
+    return chart.bad_between is not None or stopped_by_itself(chart) or unscaled_and_bad(chart) is not None
+
+
+def unscaled_and_bad(chart: ProcessChart) -> int | None:
+    """The window from which a scaler, whose scale has fallen to one and below, still skipped every step: it is not the scale that is too large."""
+    fallen = next((fact for fact in chart.skips if isinstance(scale := fact.get("scale"), (int, float)) and scale <= 1), None)
+    if fallen is None:
+        return None
+    made = sum(row["n"] - row["skipped"] for optimizer in chart.optimizers.values() for row in optimizer.recent)
+    return int(fallen["window"]) if not made else None
 
 
 def stopped_by_itself(chart: ProcessChart) -> bool:
@@ -85,7 +94,7 @@ def stopped_by_itself(chart: ProcessChart) -> bool:
 
 def recovered(chart: ProcessChart) -> bool:
     """The program lived on: it skipped the bad step, or a scaler did, and its numbers have been finite for long."""
-    if chart.crash is not None or chart.quit is not None or chart.bad_parameters:
+    if chart.crash is not None or chart.quit is not None or chart.bad_parameters or unscaled_and_bad(chart) is not None:
         return False
     return all(has_recovered(curve) for curve in chart.losses.values())
 

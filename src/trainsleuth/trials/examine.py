@@ -23,7 +23,7 @@ from trainsleuth.case.reading import FactFollower
 from trainsleuth.case.run_chart import SUPERVISOR, RunChart
 from trainsleuth.case.weights_files import written_by
 from trainsleuth.rules.autograd_errors import error_of
-from trainsleuth.rules.origins import recovered, stopped_by_itself
+from trainsleuth.rules.origins import recovered, stopped_by_itself, unscaled_and_bad
 from trainsleuth.trials import sandbox, trial
 from trainsleuth.trials.trial import Setting, Trial
 
@@ -33,6 +33,7 @@ START = 6.0  # seconds to start a program again, at least
 MARGIN = 1.5
 REASONS = {
     "bad-number": "find the operation that made the first bad number",
+    "bad-gradient": "find the operation that made the first gradient that is not finite",
     "mutations": "find what changed a tensor, or keeps a graph, that backward needs",
     "functions": "check the backward of its own autograd Functions in the first steps",
 }
@@ -42,7 +43,7 @@ REASONS = {
 class Examination:
     """What to look for, in which windows, in which process, and how long that will take."""
 
-    what: str  # bad-number, mutations or functions
+    what: str  # one of the reasons
     first: int
     last: int
     process: ProcessChart
@@ -68,6 +69,9 @@ def wanted(run: RunChart) -> Examination | None:
             return _planned("mutations", process, process.windows - 1, process.windows + 1)
         if stopped_by_itself(process):
             return _planned("bad-number", process, process.windows - 1, process.windows + 1)
+        window = unscaled_and_bad(process)
+        if window is not None:
+            return _planned("bad-gradient", process, window, window + 2)
         if process.functions and process.backwards:
             return _planned("functions", process, 1, 8)
     return None

@@ -34,6 +34,7 @@ MENDED = {  # rules that read what the program asks for, and the knob that mends
     "precision/optimizer-epsilon": "epsilon",
     "precision/step-without-unscale": "unscaled-in-time",
 }
+SKIPPED = "stall/scaler-skips-steps"  # the scaler met a bad gradient in every window, so that the loss never became bad
 AGAIN = 3  # losses that are not finite, the latest in the last quarter
 MOST_POINTS = 400
 MOST_GRADIENTS = 200
@@ -327,7 +328,7 @@ def has(rule: str, outcome: Outcome) -> bool | None:
     if rule in outcome.fired:
         return True
     if rule.startswith(EXAMINED):
-        return outcome.kind in ("nan", "crash")
+        return outcome.kind in ("nan", "crash") or SKIPPED in outcome.fired
     if rule.startswith("hang/"):  # such a rule reads the stacks of a run that stands still, and has nothing to say of one that does not
         return None
     return None if rule in outcome.missing else False

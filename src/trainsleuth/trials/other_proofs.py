@@ -138,6 +138,11 @@ def beside_the_same_again(runs: Runs, symptom: Symptom) -> Judged:
     again, own, without = runs.same_again, runs.control.curve, dict(runs.turned.curve)
     if again is None:
         return "inconclusive", "another seed alone already removes the mechanism", "repeat"
+    if symptom == "hang" and again.kind == "hang" and again.windows == runs.control.windows < runs.turned.windows:
+        return "confirmed", (  # ranks that do not wait for each other do not share gradients, so the numbers before tell nothing
+            f"without the mechanism it {good} for {runs.turned.windows} steps, where the same run stood still again after "
+            f"{again.windows} steps, as before. Another seed need not meet the accident"
+        ), ""  # fmt: skip
     if again.kind != runs.control.kind or again.curve != own:
         return "inconclusive", "another seed alone already removes the mechanism, and the program does not repeat its own numbers", ""
     before = own[: next((at for at, (one, other) in enumerate(pairwise(own), 1) if other[0] - one[0] > 1), len(own))]

@@ -184,7 +184,7 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
     unseen = (rewritten or rule in GONE_WITH_ITS_KNOB) and symptom == "hang" and has(rule, runs.turned) is None
     gone = unseen or removed(rule, runs.control, runs.turned)
     if any(strayed(rule, runs.control, placebo) for placebo in runs.placebos):
-        if gone and symptom in ("nan", "crash") and runs.turned.kind in ("healthy", "stalled"):
+        if gone and symptom != "loss" and runs.turned.kind in ("healthy", "stalled"):
             return other_proofs.beside_the_same_again(runs, symptom)
         return "inconclusive", "another seed alone already removes the mechanism", ""
     if rule in PROVED_BY_ANY_CHANGE and gone:

@@ -25,6 +25,7 @@ from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import number
 
 LARGE = 30.0
+SATURATED = 0.97  # mean size of what a tanh gives
 
 
 @cause_rule("data/not-normalised", settled_by=("normalise-inputs",), explains=("stall/flat-loss", "nan/loss-not-finite"), structural=False,
@@ -51,7 +52,8 @@ def rule(chart: ProcessChart) -> Verdict:
     else:
         chance, violent = math.nan, first > 10 * math.log(2) and calls.function.startswith("binary")
     alike = equal_predictions(calls)
-    if not (violent or stuck or main[1].not_finite or alike):
+    saturated = _saturated(chart)
+    if not (violent or stuck or main[1].not_finite or alike or saturated):
         return None
     return Seen(
         title=f"the inputs are not normalised: the first layer receives values of size {number(size)}",
@@ -60,12 +62,24 @@ def rule(chart: ProcessChart) -> Verdict:
             f"mean size of the input of {path or 'the first layer'}: {number(size)}",
             f"first loss {number(first)}" + (f", where guessing gives {number(chance)}" if not math.isnan(chance) else ""),
             *(["the predictions are the same for every sample: behind the first layers nothing is left of what tells them apart"] if alike else []),
+            *([f"{saturated[0]}: {saturated[1] * 100:.1f} % of full size in every look: its units are all on or off"] if saturated else []),
         ],
         severity="critical" if alike else "warning",
         step=1,
         statement="inputs of this size saturate the first layers and make the first steps violent",
         advice=["Subtract the mean and divide by the standard deviation, or divide pixels by 255."],
     )
+
+
+def _saturated(chart: ProcessChart) -> tuple[str, float] | None:
+    """The first tanh, where what it gives is nearly all at its ends in every look: its slope there is zero."""
+    found: list[tuple[str, float]] = []
+    for fact in chart.deep:
+        sizes = [(str(row[2]), float(row[12])) for row in fact["calls"] if row[3] == "Tanh" and row[12] is not None]
+        if not sizes or sizes[0][1] < SATURATED:
+            return None
+        found.append(sizes[0])
+    return found[-1] if len(found) > 2 else None
 
 
 def _first_layer(chart: ProcessChart) -> tuple[float, str, Place | None, Place | None] | None:

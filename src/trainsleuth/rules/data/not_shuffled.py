@@ -21,6 +21,8 @@ from trainsleuth.rules.standing import label_counts, standing
 from trainsleuth.rules.wording import number
 
 LOOKS = 5
+IN_ORDER, ITERATED = "SequentialSampler", "_InfiniteConstantSampler"
+WORDS = {IN_ORDER: "does not shuffle", ITERATED: "gives the samples in the order in which the data set is iterated"}
 
 
 @cause_rule("data/not-shuffled", explains=("stall/flat-loss",), settled_by=("shuffle",), structural=False,
@@ -48,13 +50,13 @@ def rule(chart: ProcessChart) -> Verdict:
             continue
         now = standing(chart)
         on_purpose = not seen and (isinstance(now, str) or not now.stuck)  # batches cut by hand, and it learns: one task after another
-        loaders = [loader for loader in chart.loaders.values() if loader.at and loader.about["sampler"] == "SequentialSampler"]
+        loaders = [loader for loader in chart.loaders.values() if loader.at and loader.about["sampler"] in (IN_ORDER, ITERATED)]
         largest = sorted(loaders, key=lambda loader: (loader.id not in trained_from, -sum(p["batches"] for p in loader.passes)))
         return Seen(
             title=f"the data come sorted: {number(observed)} classes per batch where shuffling would give {number(expected)}",
             where=[
                 *[Spot(at, "gives the order", function=True) for loader in largest[:1] if (at := place(loader.about.get("ordered_at")))],
-                *[Spot(loader.at, "does not shuffle") for loader in largest[:1] if loader.at],
+                *[Spot(loader.at, WORDS[loader.about["sampler"]]) for loader in largest[:1] if loader.at],
                 Spot(calls.at, "labels seen here") if calls.at else None,
             ],
             evidence=[f"{len(samples)} batches looked at over {chart.windows:,} windows, {len(present)} classes seen in them"],

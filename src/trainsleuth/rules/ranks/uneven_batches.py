@@ -2,7 +2,8 @@
 
 What it detects
     DDP averages gradients in each backward of all ranks. The loaders of the ranks gave different numbers of batches in a pass, or
-    are made for different numbers, and the ranks stand still or failed with different numbers of backwards.
+    are made for different numbers, and the ranks stand still or failed with different numbers of backwards. Without loaders: one rank
+    waits behind the loop in which another still computes gradients.
 Why it matters
     The rank with more batches waits in backward for a partner that has none left.
 How it is confirmed
@@ -15,7 +16,9 @@ When it is wrong
 
 from trainsleuth.case.entries import Place
 from trainsleuth.case.run_chart import RunChart
+from trainsleuth.case.standstill import Standstill
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, run_rule
+from trainsleuth.rules.locate import behind_the_loop
 from trainsleuth.rules.side_by_side import ABOUT_RANKS, Rank, ranks_of, table
 from trainsleuth.rules.still import duration
 
@@ -31,6 +34,8 @@ def rule(run: RunChart) -> Verdict:
         return None
     batches = {rank.number: _batches(rank) for rank in ranks}
     known = {number: count for number, count in batches.items() if count}
+    if not known and (seen := _done_early(still, ranks)) is not None:
+        return seen
     if len(set(known.values())) < 2 or (
         len({rank.backwards for rank in ranks}) < 2 and not any(rank.in_backward for rank in ranks)
     ):
@@ -49,6 +54,32 @@ def rule(run: RunChart) -> Verdict:
         advice=["Use a DistributedSampler, which gives every rank the same number, or wrap the loop in `with model.join():`."],
         step=most.chart.windows or None,
     )
+
+
+def _done_early(still: Standstill | None, ranks: list[Rank]) -> Seen | None:
+    """Without loaders: one rank waits behind the loop in which another still computes gradients."""
+    for busy in (rank for rank in ranks if rank.in_backward and still is not None):
+        for done in (rank for rank in ranks if rank.backwards < busy.backwards or rank.waits_in() is not None):
+            entered, at = done.waits_in(), busy.line()
+            if done is busy or entered is None or entered.at is None or at is None or still is None:
+                continue
+            loop = behind_the_loop(at, entered.at)
+            if loop is None:
+                continue
+            return Seen(
+                title=f"rank {done.number} is done with its loop over batches, and rank {busy.number} is not: all stand still for {duration(still)}",
+                where=[
+                    Spot(at, f"rank {busy.number} waits here in backward"),
+                    Spot(at._replace(line=loop), "this loop is not equally long on all ranks"),
+                    Spot(entered.at, f"rank {done.number} waits here, behind the loop"),
+                ],
+                evidence=table(ranks),
+                statement="the ranks do not have the same number of batches, or one of them leaves the loop alone",
+                advice=["Cut every rank to the shortest share (an all_reduce with MIN), or wrap the loop in `with model.join():`; a break is "
+                        "decided together."],
+                step=busy.chart.windows or None,
+            )
+    return None
 
 
 def _batches(rank: Rank) -> int:

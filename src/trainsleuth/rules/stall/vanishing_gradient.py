@@ -14,16 +14,18 @@ When it is wrong
 """
 
 from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import number
 
 RATIO = 1e-4
+FADED = 1e-4  # of the spread between samples at the first layer
 
 
 @cause_rule(
     "stall/vanishing-gradient", settled_by=("relu-inside",), explains=("stall/flat-loss", "stall/uniform-predictions"), structural=False,
-    masks=("stall/input-ignored", "stall/inputs-and-targets-misaligned"),
+    masks=("stall/input-ignored", "stall/inputs-and-targets-misaligned", "stall/dead-units"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     weights = [
@@ -36,6 +38,9 @@ def rule(chart: ProcessChart) -> Verdict:
         return Missing(now)
     if not now.stuck:
         return None
+    faded = _faded(chart)
+    if faded is not None:
+        return faded
     per_weight = [min(p.first_gradients[:3] + [p.gradient or 0.0]) / p.count**0.5 for p in weights]
     largest = [max(p.first_gradients[:3] + [p.gradient or 0.0]) / p.count**0.5 for p in weights]
     end = max(per_weight[-max(1, len(weights) // 4) :])
@@ -58,4 +63,23 @@ def rule(chart: ProcessChart) -> Verdict:
         statement="the gradient vanishes between the last and the first layers",
         advice=["ReLU or GELU instead of saturating activations, residual connections, a norm layer, a proper initialisation."],
         certain=True,
+    )
+
+
+def _faded(chart: ProcessChart) -> Seen | None:
+    """Forwards: in the first look what tells samples apart gets lost on the way, because the weights are too small for their layers."""
+    layers = [row for row in chart.deep[0]["calls"] if row[1] >= 0 and row[8] is not None and row[9]] if chart.deep else []
+    if len(layers) < 4 or layers[-1][9] > FADED * layers[0][9]:
+        return None
+    at, called = place(layers[-1][4]), chart.deep[0]["window"]
+    return Seen(
+        title=f"what tells samples apart fades on its way: {number(layers[0][9])} at the first layer, {number(layers[-1][9])} at {layers[-1][2]}",
+        where=[Spot(at, "called here") if at else None, *[model.at for model in chart.models.values()][:1]],
+        evidence=[
+            "spread between samples, first layer to last: " + ", ".join(number(row[9]) for row in layers[:: max(1, len(layers) // 5)]),
+            f"seen before step {called + 1}: the weights begin too small for this many layers without a norm between them",
+        ],
+        step=1,
+        statement="the weights are so small at the start that the signal, and with it the gradient, vanishes",
+        advice=["Initialise by the size of each layer (kaiming_normal_, xavier_uniform_), or put a norm layer between."],
     )
