@@ -337,6 +337,9 @@ class ProcessChart:
     def _loader_pass(self, fact: Fact) -> None:
         keep(self.loaders[fact["id"]].passes, fact, 64)
 
+    def _loader_batches(self, fact: Fact) -> None:
+        keep(self.loaders[fact["id"]].compared, [int(place) for place in fact["equal_to"]], 4)
+
     def _scheduler(self, fact: Fact) -> None:
         self.schedulers[fact["id"]] = Scheduler(fact["id"], fact["kind"], place(fact["at"]), fact["opt"], fact)
 
@@ -517,7 +520,8 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
     name: getattr(ProcessChart, f"_{name}")
     for name in (
         "process", "environment", "optimizer", "model", "windows", "loss", "params", "calls", "mode", "loss_call",
-        "loss_targets", "loss_without_grad", "held_out", "loader", "loader_pass", "scheduler", "scheduler_step", "scheduler_loaded", "scaler",
+        "loss_targets", "loss_without_grad", "held_out", "loader", "loader_pass", "loader_batches", "scheduler", "scheduler_step",
+        "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
         "collective", "ddp", "module_switched", "by_hand", "chance", "examined", "bad_weights", "norms_as_built", "silent_change", "function",

@@ -164,6 +164,7 @@ class Loader:
     at: Place | None
     about: Fact
     passes: list[Fact] = field(default_factory=list)
+    compared: list[list[int]] = field(default_factory=list)  # of the first batches of a pass, to which earlier one each is equal
 
 
 @dataclass

@@ -33,6 +33,7 @@ from trainsleuth.remedies import (
     params_not_in_optimizer,
     pools,
     processes,
+    queues,
     ranks,
     registration,
     schedule,
@@ -320,6 +321,10 @@ REMEDIES: dict[str, Remedy] = {
             at_the_first(loaders.without_its_sampler),
         ),
     ),
+    "data/workers-share-random-state": Remedy(
+        "Seed a generator inside the worker, from torch.utils.data.get_worker_info().seed, or give each worker its own part of the data.",
+        (at_the_first(loaders.generator_of_each_worker, note="samples here"), at_the_first(loaders.no_workers, note="this loader")),
+    ),
     # -- schedule ------------------------------------------------------------------------------------------------------
     "schedule/decays-to-zero-early": Remedy(
         "Count the schedule's length in the unit in which it is stepped: epochs times batches when it is stepped per batch.",
@@ -359,11 +364,13 @@ REMEDIES: dict[str, Remedy] = {
             when(r"the parent had these threads", at_the_first(loaders.no_workers)),
         ),
     ),
-    "hang/python-lock": Remedy("Take locks in one order everywhere, and hold them as short as possible.", (processes.reentrant,)),
+    "hang/python-lock": Remedy(
+        "Take locks in one order everywhere, and hold them as short as possible.", (processes.reentrant, processes.one_lock_for_both),
+    ),
     "hang/queue-nobody-feeds": Remedy(
         "Put an end mark into the queue in a `finally` of the producer, or call get(timeout=…) and look whether it is alive. Tasks of a pool "
         "must not wait for tasks of the same pool.",
-        (in_the_files(pools.pool_of_their_own),),
+        (in_the_files(pools.pool_of_their_own), at_the_first(queues.end_mark)),
     ),
     "hang/input-blocked": Remedy(
         "Give the call a time limit, and look why the other side is silent; a job without a terminal must not ask questions.",

@@ -140,6 +140,30 @@ def workers_afresh(source: Source, line: int) -> str:
     return f"the loader in line {source.first_line(loaders[0])} spawns its workers: they inherit no lock that is held"
 
 
+def generator_of_each_worker(source: Source, line: int) -> str:
+    """A data set makes its generator before it is copied to the workers: each worker makes its own when it begins to iterate."""
+    statement = source.statement_at(line)
+    owner = statement if isinstance(statement, cst.ClassDef) else source.enclosing(statement, cst.ClassDef)
+    found = [one for one in source.all(cst.FunctionDef, owner) if one.name.value == "__iter__"] if owner is not None else []
+    if owner is None or len(found) != 1 or not isinstance(found[0].body, cst.IndentedBlock):
+        raise NotPossible(f"{source.path.name}:{line} is not part of a data set that is iterated")
+    for node in source.all(cst.Assign, owner):
+        name = source.code(node.targets[0].target)
+        if not isinstance(node.value, cst.Call) or not name.startswith("self.") or source.enclosing(node, cst.FunctionDef) is found[0]:
+            continue
+        made = source.code(node.value.func)
+        if not made.endswith(("default_rng", "RandomState", "random.Random", ".Random")):
+            continue
+        seed = "worker.seed % 2**32" if made.endswith("RandomState") else "worker.seed"
+        if not imported(source, "get_worker_info"):
+            add_import(source, "from torch.utils.data import get_worker_info", "get_worker_info")
+        body = [one for one in found[0].body.body if isinstance(one, (cst.SimpleStatementLine, cst.BaseCompoundStatement))]
+        first = body[1] if len(body) > 1 and m.matches(body[0], m.SimpleStatementLine([m.Expr(m.SimpleString())])) else body[0]
+        source.before(first, "worker = get_worker_info()", f"if worker is not None:\n    {name} = {made}({seed})")
+        return f"each worker makes {name} for itself when it begins to iterate (line {source.first_line(found[0])})"
+    raise NotPossible("the data set makes no generator that could be made in the worker")
+
+
 def no_workers(source: Source, line: int) -> str:
     """Samples are made in the main process, where the lock has its owner; it costs the parallel loading."""
     loaders = [call for call in called(source, "DataLoader") if _has_workers(call)]

@@ -126,6 +126,37 @@ def one_threading_layer(desk: Desk, finding: Diagnosed) -> Patch:
                  environment={"MKL_THREADING_LAYER": "GNU"})  # fmt: skip
 
 
+def one_lock_for_both(desk: Desk, finding: Diagnosed) -> str:
+    """Two locks that are made side by side and taken in both orders become one, which its holder may take again."""
+    wanted: set[str] = set()
+    for source, line in list(desk.lines(finding)):
+        statement = source.statement_at(line)
+        for above in (statement, *source.above(statement)):
+            if isinstance(above, cst.With):
+                wanted |= {source.code(item.item).rpartition(".")[2] for item in above.items}
+    for source in desk.sources(finding):
+        made = [
+            node for node in source.all(cst.Assign)
+            if isinstance(node.value, cst.Call) and called_name(node.value) in ("Lock", "RLock") and not node.value.args
+            and source.code(node.targets[0].target).rpartition(".")[2] in wanted
+        ]  # fmt: skip
+        if len(made) != 2 or source.enclosing(made[0], cst.FunctionDef) is not source.enclosing(made[1], cst.FunctionDef):
+            continue
+        first, second = made
+        func = first.value.func if isinstance(first.value, cst.Call) else None
+        if isinstance(func, cst.Attribute) and called_name(cst.Call(func)) == "Lock":
+            source.replace(func.attr, cst.Name("RLock"))
+        elif isinstance(func, cst.Name) and func.value == "Lock":
+            source.replace(func, cst.Name("RLock"))
+            add_import(source, "from threading import RLock", "RLock")
+        source.replace(second.value, cst.parse_expression(source.code(first.targets[0].target)))
+        return (
+            f"the locks of line {source.first_line(first)} and {source.first_line(second)} are one, so no order can be wrong; "
+            "what they guard is no longer done side by side"
+        )
+    raise NotPossible("the two locks are not made side by side where it can be seen")
+
+
 def reentrant(desk: Desk, finding: Diagnosed) -> str:
     """A thread that takes its own lock again needs an RLock; two threads in a ring are another matter."""
     if len({(place.file, place.line) for place in finding.where}) > 1:

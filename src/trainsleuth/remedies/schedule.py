@@ -113,14 +113,34 @@ def after_the_optimizer(source: Source, line: int) -> str:
     steps = [call for call in everything(statement) if isinstance(call, cst.Call) and called_name(call) == "step"]
     if not steps or not isinstance(statement, cst.SimpleStatementLine):
         raise NotPossible(f"{source.path.name}:{line} does not step a scheduler itself")
-    inner = _optimizer_step(source, statement)
     block = source.block_of(statement)
+    try:
+        inner = _optimizer_step(source, statement)
+    except NotPossible:
+        return _to_the_end_of_the_epoch(source, statement, block)
     holder = next((other for other in block if other is inner or inner in list(everything(other))), None)
     if holder is None or block.index(holder) < block.index(statement):
         raise NotPossible("the optimizer's step does not come later in the same block")
     holder = behind_the_scaler(source, inner) if holder is inner else holder
     source.move_below([statement], holder)
     return f"the scheduler steps behind the optimizer (line {source.first_line(holder)})"
+
+
+def _to_the_end_of_the_epoch(source: Source, statement: Statement, block: list[Statement]) -> str:
+    """The epoch begins with the scheduler's step and trains in a function: the step moves to the end of the epoch."""
+    loop = source.enclosing(statement, cst.For)
+    last = block[-1]
+    own = loop is not None and statement in list(loop.body.body)
+    ends = isinstance(last, cst.SimpleStatementLine) and not isinstance(last.body[-1], (cst.Break, cst.Continue, cst.Return))
+    inside_another = loop is not None and any(isinstance(above, (cst.For, cst.While)) for above in source.above(loop))
+    if not own or statement is last or not ends or inside_another:
+        raise NotPossible("the optimizer's step was not found beside the scheduler's")
+    below = block[block.index(statement) + 1 :]
+    trains = next((other for other in below if "optimizer" in source.code(other) or "train" in source.code(other)), None)
+    if trains is None:
+        raise NotPossible("no line of the epoch is known to train")
+    source.move_below([statement], trains)
+    return f"the scheduler steps at the end of the epoch's training (line {source.first_line(trains)}), not before it"
 
 
 def _expression(statement: Statement) -> cst.CSTNode:

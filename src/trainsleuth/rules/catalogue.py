@@ -30,7 +30,7 @@ MODULES = (
     "stall.dead_units", "stall.vanishing_gradient", "stall.input_ignored", "stall.metric_does_not_follow_loss",
     "mode.eval_during_training", "mode.train_during_validation",
     "data.labels_out_of_range", "data.labels_constant", "data.labels_one_hot", "data.labels_off_by_one",
-    "data.not_shuffled", "data.not_normalised",
+    "data.not_shuffled", "data.workers_share_random_state", "data.not_normalised",
     "schedule.warmup_never_ends", "schedule.rate_times_itself", "schedule.decays_to_zero_early", "schedule.step_order", "schedule.reset_on_resume",
     "stall.params_frozen", "stall.inputs_and_targets_misaligned",
     "ranks.diverged_weights", "ranks.same_data_on_every_rank", "ranks.straggler",

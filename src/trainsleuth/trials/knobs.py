@@ -196,7 +196,7 @@ _ALL = (
     Knob("threads", "one thread", "torch computes with one thread (`threads:4`: with four)", "threads that torch counts on",
          ("hang/openmp-thread-limit", "hang/openmp-after-fork"), HANGS, argument="count"),
     Knob("workers", "no workers", "data loaders have no worker processes (`workers:2`: two)", "worker processes",
-         ("hang/dataloader-worker",), ("crash/exception",), argument="count"),
+         ("hang/dataloader-worker", "data/workers-share-random-state"), ("crash/exception",), argument="count"),
     Knob("locks-as-one", "one lock", "all locks that the program makes itself are one, which its holder may take again",
          "locks that wait for each other", ("hang/python-lock",)),
     Knob("own-share", "own batches", "of the batches of the named loader each rank keeps its own share",

@@ -19,6 +19,7 @@ IS_ITSELF_THE_HARM = {
     "stall/no-gradient": "the layers that stood still get gradients and learn",
     "stall/inputs-and-targets-misaligned": "each target belongs to its input, where it did not before",
     "ranks/same-data-on-every-rank": "each rank works on samples of its own, where their work was done twice before",
+    "data/workers-share-random-state": "each batch comes once, where every worker gave it before",
     "ranks/diverged-weights": "the ranks hold the same weights",
 }
 ROUNDING = 1e-3  # of a gradient's size: less may come from another order of the same sums

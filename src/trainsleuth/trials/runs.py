@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log
 from statistics import mean
 from typing import Literal
 
@@ -17,6 +18,7 @@ Status = Literal["confirmed", "refuted", "workaround", "inconclusive", "not appl
 More = Literal["", "seeds", "repeat", "exchange"]  # what could still decide it: other seeds, the same run once more, inputs exchanged
 Judged = tuple[Status, str, More]
 LEAST_GAIN = 0.05  # of the control's loss at its end
+POWERS = 10.0  # losses that differ by so much among themselves do not scatter about a mean
 LEAST_IN_PAIRS = 0.01  # the same, for a cause whose mechanism was seen to go, where every seed shows it
 BROKEN: dict[str, tuple[str, str]] = {  # in a run that has it, in one that has not
     "hang": ("stands still", "goes on"),
@@ -70,9 +72,18 @@ def _loss_falls_further(runs: Runs) -> tuple[bool, bool, str]:
     if before is None or after is None:
         return False, False, ""
     noise = max(before.last_error, after.last_error)
+    scale = _scale(control, turned)
+    if scale is not None:
+        control, turned, noise = [log(end) for end in control], [log(end) for end in turned], noise / scale
     spread = seed_spread(runs.control, runs.placebos)
     words = f"the loss ends lower by {loss(before.last - after.last)}; another seed moves that end by {loss(spread)}"
     return True, len(control) > 1 and ends_lower(control, turned, noise), words
+
+
+def _scale(control: Sequence[float], turned: Sequence[float]) -> float | None:
+    """Where losses without the knob end at different powers of ten, their logarithms are compared; noise is then seen against the largest."""
+    ends = [*control, *turned]
+    return max(ends) if min(ends, default=0.0) > 0 and max(control) > POWERS * min(control) else None
 
 
 def _falls_further_in_pairs(runs: Runs, least: float) -> tuple[bool, bool, str] | None:

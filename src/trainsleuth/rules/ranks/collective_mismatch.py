@@ -30,7 +30,7 @@ ADVICE = ["Let every rank make the same calls in the same order, also where it h
 
 @run_rule(
     "ranks/collective-mismatch", explains=ABOUT_RANKS, settled_by=("ranks-do-not-wait",),
-    masks=("ranks/collective-missing", "ranks/straggler", "hang/python-lock", "hang/queue-nobody-feeds", "hang/input-blocked"),
+    masks=("ranks/collective-missing", "ranks/straggler", "hang/python-lock", "hang/queue-nobody-feeds", "hang/input-blocked", "crash/native-code"),
 )  # fmt: skip
 def rule(run: RunChart) -> Verdict:
     still, ranks = run.standstill(), ranks_of(run)

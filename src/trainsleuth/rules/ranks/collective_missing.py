@@ -14,12 +14,16 @@ When it is wrong
     When a rank is merely late; then the run goes on, and says so. Dumps that were written at different moments look the same.
 """
 
+from collections.abc import Sequence
+
+from trainsleuth.case.entries import Place, place
 from trainsleuth.case.record_chart import RecordChart
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules import flights
 from trainsleuth.rules import still as s
+from trainsleuth.rules.crash.known import explained as known_crash
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, records_rule, run_rule
-from trainsleuth.rules.side_by_side import ABOUT_RANKS, ranks_of, table
+from trainsleuth.rules.side_by_side import ABOUT_RANKS, Rank, ranks_of, table
 
 MOST_TOLD = 4
 ADVICE = ["Take the collective out of the branch that only some ranks run, or let all ranks decide together."]
@@ -27,12 +31,14 @@ ADVICE = ["Take the collective out of the branch that only some ranks run, or le
 
 @run_rule(
     "ranks/collective-missing", explains=ABOUT_RANKS, settled_by=("ranks-do-not-wait",),
-    masks=("hang/python-lock", "hang/queue-nobody-feeds", "hang/input-blocked"),
+    masks=("hang/python-lock", "hang/queue-nobody-feeds", "hang/input-blocked", "crash/native-code"),
 )  # fmt: skip
 def rule(run: RunChart) -> Verdict:
     still, ranks = run.standstill(), ranks_of(run)
-    if still is None or len(ranks) < 2:
+    if len(ranks) < 2:
         return None
+    if still is None:
+        return _died_inside(ranks)
     inside = [(rank, entered) for rank in ranks if (entered := rank.waits_in()) is not None]
     absent = [rank for rank in ranks if rank.waits_in() is None]
     ahead = max((entered.count for _, entered in inside), default=0)
@@ -58,6 +64,32 @@ def rule(run: RunChart) -> Verdict:
         still, title, where, table(ranks), "the ranks do not make the same calls",
         ADVICE, process,
     )  # fmt: skip
+
+
+def _died_inside(ranks: Sequence[Rank]) -> Verdict:
+    """The backend paired a collective with another one of a rank that never made this call, and gave up."""
+    for rank in ranks:
+        latest = rank.latest()[-1:]
+        if not (rank.chart.crash or {}).get("native") or not latest or latest[0].at is None:
+            continue
+        entered, at = latest[0], latest[0].at
+        behind = [other for other in ranks if other is not rank and other.collectives < entered.count]
+        if not behind or [at.file, at.line] not in [frame[:2] for frame in rank.chart.crash["frames"]]:  # type: ignore[index]
+            continue
+        return Seen(
+            title=f"rank {rank.number} died in {entered.name}, which rank {behind[0].number} never entered",
+            where=[Spot(at, f"rank {rank.number} died here"), *_callers(rank, at)],
+            evidence=[*table(list(ranks)), *known_crash([rank.chart.crash]).evidence],  # type: ignore[list-item, union-attr]
+            statement="the ranks do not make the same calls",
+            advice=ADVICE,
+            step=rank.chart.windows or None,
+        )
+    return None
+
+
+def _callers(rank: Rank, at: Place) -> list[Spot]:
+    frames = [place(frame) for frame in reversed((rank.chart.crash or {})["frames"])]
+    return [Spot(frame, "called from here") for frame in frames if frame is not None and (frame.file, frame.line) != (at.file, at.line)][:2]
 
 
 @records_rule("ranks/collective-missing")
