@@ -12,6 +12,7 @@ from libcst import matchers as m
 
 from trainsleuth.remedies import (
     activations,
+    bad_samples,
     batch_counts,
     eval_in_training,
     gradients_discarded,
@@ -388,7 +389,10 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "ranks/same-data-on-every-rank": Remedy(
         "Give the loader a DistributedSampler and call its set_epoch, or divide the data by rank.",
-        (in_the_files(loaders.prepared_by_accelerate), at_the_first(loaders.divided_among_ranks)),
+        (
+            in_the_files(loaders.prepared_by_accelerate), at_the_first(loaders.divided_among_ranks),
+            in_what_they_import(ranks.its_rank_not_its_node),
+        ),
     ),
     "ranks/uneven-batches": Remedy(
         "Use a DistributedSampler, which gives every rank the same number, or run the loop in `with model.join():`.",
@@ -461,7 +465,10 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "nan/bad-sample": Remedy(
         "Repair or drop the sample that is named; test inputs with torch.isfinite where they are read.",
-        (at_the_first(not_finite.divide_by_something), at_the_first(not_finite.log_not_of_zero)),
+        (
+            at_the_first(not_finite.divide_by_something), at_the_first(not_finite.log_not_of_zero),
+            bad_samples.missing_numbers_become_zero,
+        ),
     ),
     "nan/first-operation": Remedy("Look at the operands of that operation: keep them in the range that it bears, before it, not after it."),
     "crash/native-code": Remedy(
@@ -481,7 +488,8 @@ REMEDIES: dict[str, Remedy] = {
         "Change weights after the step, under torch.no_grad(), and never what a forward has used before its backward.",
         (
             at_the_first(in_place.copied_when_taken_out, note="taken out of the graph here"),
-            at_the_first(in_place.changed_after_the_step), at_the_first(in_place.on_a_clone), *OUT_OF_PLACE,
+            at_the_first(in_place.copied_where_it_got_its_name), at_the_first(in_place.changed_after_the_step),
+            at_the_first(in_place.on_a_clone), *OUT_OF_PLACE,
         ),
     ),
     "autograd/leaf-modified": Remedy(

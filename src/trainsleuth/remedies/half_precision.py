@@ -199,7 +199,11 @@ def larger_epsilon(source: Source, line: int) -> str:
     """1e-8 is 0 in half precision."""
     for call in calls_at(source, line):
         if re.search(r"(?i)adam|rmsprop|adagrad|nadam|radam", called_name(call)):
-            set_argument(source, call, "eps", "1e-4")
+            settings = [given for given in call.args if given.star == "**"]
+            if settings:
+                source.replace(settings[0].value, cst.parse_expression(f'{{**{source.code(settings[0].value)}, "eps": 1e-4}}'))
+            else:
+                set_argument(source, call, "eps", "1e-4")
             return f"{called_name(call)} in line {source.first_line(call)} has an eps that half precision can hold"
     raise NotPossible(f"{source.path.name}:{line} builds no Adam or the like itself")
 

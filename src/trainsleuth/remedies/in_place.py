@@ -436,6 +436,23 @@ def copied_when_taken_out(source: Source, line: int) -> str:
     raise NotPossible(f"nothing in {source.path.name}:{line} takes a tensor out of the graph")
 
 
+def copied_where_it_got_its_name(source: Source, line: int) -> str:
+    """`hard = probs.data`, and later `hard[…] = 1`: the name is given to a copy."""
+    statement = source.statement_at(line)
+    written = [
+        node.target.value for node in everything(statement)
+        if isinstance(node, (cst.AssignTarget, cst.AugAssign)) and isinstance(node.target, cst.Subscript)
+    ] + [node.func.value for node in everything(statement) if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)
+         and called_name(node).endswith("_")]  # fmt: skip
+    names = {node.value for node in written if isinstance(node, cst.Name)}
+    function = source.enclosing(statement, cst.FunctionDef)
+    for node in source.all(cst.Assign, function) if function is not None else ():
+        target = node.targets[0].target
+        if isinstance(target, cst.Name) and target.value in names and source.first_line(node) < line:
+            return copied_when_taken_out(source, source.first_line(node))
+    raise NotPossible(f"what {source.path.name}:{line} writes to has not got its name in the same function")
+
+
 def not_checkpointed(source: Source, line: int) -> str:
     """The function is called as it is: right gradients, for the memory that checkpointing saves."""
     for call in calls_at(source, line, "checkpoint"):

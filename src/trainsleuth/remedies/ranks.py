@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from trainsleuth.remedies.expressions import argument, called, calls_at, imported, iterated, loop_around, set_argument, unwrap
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
 
+OF_SOME_RANKS = re.compile(r"(?i)rank|main|master|chief|primary|leader")  # in a condition: ranks differ in it
 WRAPPERS = ("DistributedDataParallel", "DDP")
 COLLECTIVES = ("barrier", "all_reduce", "broadcast", "all_gather", "reduce", "gather", "scatter", "all_gather_object", "broadcast_object_list",
                "reduce_scatter", "all_to_all", "wait_for_everyone")  # fmt: skip
@@ -105,8 +108,8 @@ def _called_by_all(source: Source, function: cst.FunctionDef | None, line: int, 
     for call in called(source, function.name.value) if function is not None and above else ():
         statement = source.statement_of(call)
         branch = source.parent(source.parent(statement) or statement)
-        if isinstance(branch, cst.If) and "__name__" in source.code(branch.test):
-            continue
+        if isinstance(branch, cst.If) and not OF_SOME_RANKS.search(source.code(branch.test)):
+            branch = None  # it is the same on all ranks: a condition above it tells them apart
         if isinstance(branch, cst.If) and isinstance(branch.body, cst.IndentedBlock) and statement is branch.body.body[0] and branch.orelse is None:
             source.before(branch, source.code(statement))
             source.remove(statement)
@@ -116,6 +119,16 @@ def _called_by_all(source: Source, function: cst.FunctionDef | None, line: int, 
         except NotPossible:
             continue
     raise NotPossible(f"no collective at {source.path.name}:{line} stands under a condition")
+
+
+def its_rank_not_its_node(source: Source) -> str:
+    """torchrun's GROUP_RANK is the number of the node: the same for all ranks on it."""
+    found = [node for node in source.all(cst.SimpleString) if node.evaluated_value in ("GROUP_RANK", "NODE_RANK")]
+    if len(found) != 1:
+        raise NotPossible("no line asks torchrun for the number of the node")
+    quote = found[0].value[-1]
+    source.replace(found[0], cst.SimpleString(f"{quote}RANK{quote}"))
+    return f"line {source.first_line(found[0])} asks for the number of the rank (RANK), not for that of its node"
 
 
 def through_the_wrapper(source: Source) -> str:

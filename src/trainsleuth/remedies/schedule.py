@@ -322,12 +322,24 @@ def _restore(source: Source, load: cst.Call, taken: cst.Subscript) -> str:
     built = [node for node in source.all(cst.Assign) if source.code(node.targets[0].target) == scheduler]
     statement = source.statement_of(load)
     home = source.enclosing(load, cst.FunctionDef)
+    _load_when_it_is_there(source, built, home)
     if any(
         source.first_line(node) > source.first_line(load) and source.enclosing(node, cst.FunctionDef) is home for node in built
     ):
         raise NotPossible("the scheduler is built after the state is loaded")
     source.after(statement, f'{scheduler}.load_state_dict({container}["scheduler"])')
     return f"the state of {scheduler} is saved and loaded with the optimizer's (line {source.first_line(load)})"
+
+
+def _load_when_it_is_there(source: Source, built: list[cst.Assign], home: cst.FunctionDef | None) -> None:
+    """A function of its own loads, and is called before the scheduler is built: the call moves behind that."""
+    if home is None or len(built) != 1 or source.enclosing(built[0], cst.FunctionDef) is home:
+        return
+    made = source.statement_of(built[0])
+    block = source.block_of(made)
+    for earlier in block[: block.index(made)]:
+        if any(isinstance(node, cst.Call) and called_name(node) == home.name.value for node in everything(earlier)):
+            source.move_below([earlier], made)
 
 
 def _scheduler_of(source: Source, optimizer: str) -> str:

@@ -34,7 +34,8 @@ def diagnose(run: RunChart) -> Diagnosis:
     abstained = {abstention.rule: abstention for abstention in missing}
     known: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
     charts = _a_few(run.training() or run.with_torch() or run.crashes())
-    explained = {name for finding in findings if finding.severity != "note" for name in _rule_of(finding).explains}
+    of_all = [_rule_of(finding) for finding in findings if finding.severity != "note"]
+    explained = {name for rule in of_all for name in (*rule.explains, *rule.masks)}
     for chart in charts:
         found, missing = judge_process(chart)
         found = [finding for finding in found if finding.rule not in explained]

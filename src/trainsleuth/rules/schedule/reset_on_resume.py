@@ -18,6 +18,9 @@ from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import number
 
+LEAST_JUMP = 2.0
+LEAST_STEP = 1.02  # upwards, where this process has made the same schedule before
+
 
 @cause_rule("schedule/reset-on-resume", structural=False)
 def rule(chart: ProcessChart) -> Verdict:
@@ -33,8 +36,8 @@ def rule(chart: ProcessChart) -> Verdict:
             if not after:
                 return Missing("a step after the optimizer's state was loaded")
             used = max(p.most for p in after)
-            low = min(saved, used)
-            if saved <= 0 or max(saved, used) <= 2 * low:
+            again = len({s.id for s in chart.schedulers.values() if s.at == schedulers[-1].at}) > 1  # the same schedule was made before
+            if saved <= 0 or (max(saved, used) <= LEAST_JUMP * min(saved, used) and not (again and used > LEAST_STEP * saved)):
                 continue
             at = place(fact["at"])
             return Seen(
