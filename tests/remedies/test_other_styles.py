@@ -1476,6 +1476,231 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         "logging/nan-hidden", 'TrainingArguments("out", max_steps=9)\n', ["TrainingArguments"], [],
         ['TrainingArguments("out", max_steps=9)'], ['TrainingArguments("out", max_steps=9, logging_nan_inf_filter=False)'],
     ),
+    (
+        "data/labels-one-hot", "maps = F.one_hot(ids, 5).view(len(ids), 5, 32, 32)\nloss = F.mse_loss(net(x), maps.float())\n",
+        ["one_hot|gives the axes another order", "mse_loss|receives these targets; `permute(0, 3, 1, 2)` would move them"], [],
+        ["maps = F.one_hot(ids, 5).view(len(ids), 5, 32, 32)"], ["maps = F.one_hot(ids, 5).permute(0, 3, 1, 2)"],
+    ),
+    (
+        "stall/input-ignored",
+        """
+        class Sensor(nn.Module):
+            def __init__(self, width):
+                self.scale = nn.LayerNorm(1)
+                self.rest = nn.GRU(1, width)
+
+            def forward(self, x):
+                return self.rest(self.scale(x))
+        """,
+        ["self.rest(self.scale(x))"], ["first module whose output does not depend on the sample: body.scale"],
+        ["self.scale = nn.LayerNorm(1)"], ["self.scale = torch.nn.Identity()"],
+    ),
+    (
+        "schedule/rate-times-itself",
+        """
+        def configure(self):
+            opt = torch.optim.Adam(self.parameters(), lr=self.rate)
+            plan = torch.optim.lr_scheduler.LambdaLR(opt, lr_lambda=self.rate_at)
+            return [opt], [plan]
+        """,
+        ["LambdaLR|this schedule wants a factor"], [], ["plan = torch.optim.lr_scheduler.LambdaLR(opt, lr_lambda=self.rate_at)"],
+        ['plan = torch.optim.lr_scheduler.LambdaLR(opt, lr_lambda=lambda step, rate=self.rate_at: rate(step) / opt.defaults["lr"])'],
+    ),
+    (
+        "stall/wrong-softmax-axis",
+        """
+        class Tags(nn.Module):
+            def __init__(self, axis=1):
+                self.as_log = nn.LogSoftmax(axis)
+
+            def forward(self, h):
+                return self.as_log(h)
+        """,
+        ["return self.as_log(h)|this softmax; the classes are axis 2"], [],
+        ["self.as_log = nn.LogSoftmax(axis)"], ["self.as_log = nn.LogSoftmax(2)"],
+    ),
+    (
+        "stall/params-not-in-optimizer",
+        """
+        class Resize(Callback):
+            def on_fit_start(self, trainer, module):
+                if module.head.out_features != self.classes:
+                    module.head = nn.Linear(64, self.classes)
+        """,
+        ["module.head = nn.Linear|made after the optimizer"], [],
+        [], ['trainer.optimizers[0].add_param_group({"params": list(module.head.parameters())})'],
+    ),
+    (
+        "stall/vanishing-gradient",
+        """
+        def draw(layer):
+            if isinstance(layer, nn.Linear):
+                layer.weight.data.normal_(0, 0.01)
+                layer.bias.data.zero_()
+        """,
+        ["layer.weight.data"], [], ["layer.weight.data.normal_(0, 0.01)"], ["torch.nn.init.kaiming_normal_(layer.weight)"],
+    ),
+    (
+        "stall/dead-units",
+        """
+        def prior(p):
+            return -math.log((1 - p) / p)
+
+        for part in head.modules():
+            if isinstance(part, nn.Conv2d):
+                nn.init.constant_(part.bias, prior(0.01))
+                nn.init.zeros_(part.weight)
+        """,
+        ["nn.init.constant_"], [], ["nn.init.constant_(part.bias, prior(0.01))"], [],
+    ),
+    (
+        "mode/train-during-validation",
+        """
+        class Net(nn.Module):
+            def train(self, mode=True):
+                super().train()
+                self.stem.eval()
+                return self
+        """,
+        ["super().train()"], [], ["super().train()"], ["super().train(mode)"],
+    ),
+    (
+        "data/not-shuffled", "rows = DataLoader(Stream(files), batch_size=64)\n",
+        ["DataLoader|gives the samples in the order in which the data set is iterated"], [],
+        ["rows = DataLoader(Stream(files), batch_size=64)"], ["rows = DataLoader(list(Stream(files)), batch_size=64, shuffle=True)"],
+    ),
+    (
+        "data/workers-share-random-state",
+        """
+        import numpy as np
+
+        class Walks(IterableDataset):
+            def __init__(self, graph):
+                self.chance = np.random.RandomState(3)
+
+            def __iter__(self):
+                yield from self.walk(self.chance)
+        """,
+        ["def __iter__|each worker makes the same samples here"], [], [],
+        ["from torch.utils.data import get_worker_info", "worker = get_worker_info()", "if worker is not None:",
+         "self.chance = np.random.RandomState(worker.seed % 2**32)"],
+    ),
+    (
+        "schedule/step-order",
+        """
+        for epoch in range(epochs):
+            plan.step()
+            seen = train_one_epoch(net, loader)
+            print(seen)
+        """,
+        ["plan.step()|must come after"], [], ["seen = train_one_epoch(net, loader)"], ["seen = train_one_epoch(net, loader)"],
+    ),
+    (
+        "hang/queue-nobody-feeds",
+        """
+        class Feed:
+            def fill(self):
+                for row in self.rows:
+                    self.q.put(make(row))
+
+            def batches(self):
+                for _ in range(self.count):
+                    yield self.q.get()
+        """,
+        ["yield self.q.get()|waits for an item"], [], ["yield self.q.get()"],
+        ["self.q.put(None)", "item = self.q.get()", "if item is None:", "break", "yield item"],
+    ),
+    (
+        "hang/python-lock",
+        """
+        class Shared:
+            def __init__(self):
+                self.read = threading.Lock()
+                self.write = threading.Lock()
+
+            def one(self):
+                with self.read:
+                    with self.write:
+                        pass
+
+            def other(self):
+                with self.write, self.read:
+                    pass
+        """,
+        ["with self.write:", "with self.write, self.read"], [],
+        ["self.read = threading.Lock()", "self.write = threading.Lock()"], ["self.read = threading.RLock()", "self.write = self.read"],
+    ),
+    (
+        "ranks/collective-missing",
+        """
+        def keep(rank, loss):
+            if loss < best:
+                total(loss)
+
+        def total(loss):
+            dist.all_reduce(loss)
+
+        def report(rank, loss):
+            if rank == 0:
+                keep(rank, loss)
+                print(loss)
+        """,
+        ["dist.all_reduce(loss)"], [], ["keep(rank, loss)"], ["keep(rank, loss)"],
+    ),
+    (
+        "ranks/same-data-on-every-rank", 'rank = int(os.environ["GROUP_RANK"])\npart = rows[rank::world]\n', ["part = rows"], [],
+        ['rank = int(os.environ["GROUP_RANK"])'], ['rank = int(os.environ["RANK"])'],
+    ),
+    (
+        "precision/optimizer-epsilon", "opt = torch.optim.AdamW(net.parameters(), **SETTINGS)\n", ["AdamW"], [],
+        ["opt = torch.optim.AdamW(net.parameters(), **SETTINGS)"], ['opt = torch.optim.AdamW(net.parameters(), **{**SETTINGS, "eps": 1e-4})'],
+    ),
+    (
+        "autograd/silently-modified",
+        """
+        def score(self, out, y):
+            best = out.detach()
+            best[best > 0] = 1
+            return (best == y).sum()
+        """,
+        ["best[best > 0] = 1"], [], ["best = out.detach()"], ["best = out.detach().clone()"],
+    ),
+    (
+        "schedule/reset-on-resume",
+        """
+        class Run:
+            def __init__(self, path):
+                self.opt = SGD(self.net.parameters(), lr=0.1)
+                if path.exists():
+                    self.resume(path)
+                self.plan = CosineAnnealingLR(self.opt, 90)
+
+            def resume(self, path):
+                state = torch.load(path)
+                self.opt.load_state_dict(state["opt"])
+
+            def keep(self, path):
+                self.plan.step()
+                torch.save({"opt": self.opt.state_dict()}, path)
+        """,
+        ["self.plan =|its state is not loaded", "self.opt.load_state_dict|the optimizer's state is"], [],
+        ["self.plan = CosineAnnealingLR(self.opt, 90)", 'torch.save({"opt": self.opt.state_dict()}, path)'],
+        ["self.plan = CosineAnnealingLR(self.opt, 90)", 'self.plan.load_state_dict(state["scheduler"])',
+         'torch.save({"opt": self.opt.state_dict(), "scheduler": self.plan.state_dict()}, path)'],
+    ),
+    (
+        "nan/bad-sample",
+        """
+        import torch
+
+        class Rows(Dataset):
+            def __getitem__(self, i):
+                return {"wind": self.wind[i], "power": self.power[i]}
+        """,
+        ["def __getitem__|the sample is read here"], ["bad samples in that batch: 7; field wind of what Rows gives"],
+        ['return {"wind": self.wind[i], "power": self.power[i]}'],
+        ['return {"wind": torch.nan_to_num(torch.as_tensor(self.wind[i])), "power": self.power[i]}'],
+    ),
 ]  # fmt: skip
 
 
@@ -1500,6 +1725,7 @@ ADVICE = [
     ("nan/first-operation", "angle = torch.acos(cosine)\n"), ("crash/known", "net.load_state_dict(state)\n"),
     ("logging/points-dropped", "run.log({'a': 1}, step=step)\n"), ("logging/step-not-increasing", "writer.add_scalar('a', 1, step)\n"),
     ("logging/two-writers", "writer = SummaryWriter('runs')\n"),
+    ("crash/native-code", "rows = windows[order]\n"),
     ("hang/fork-with-live-threads", "pool.map(f, xs)\n"), ("data/labels-out-of-range", "loss = ce(net(x), y)\n"),
 ]  # fmt: skip
 
@@ -1662,6 +1888,33 @@ def test_a_variable_from_outside_is_taken_away_there(tmp_path: Path) -> None:
     evidence = ["OMP_THREAD_LIMIT=2, and torch was told to use 8 threads"]
     (patch,) = candidates(program.finding("hang/openmp-thread-limit", "loss.backward()", evidence=evidence))
     assert (patch.kind, dict(patch.environment)) == ("env", {"OMP_THREAD_LIMIT": None})
+
+
+def test_an_instruction_that_the_processor_does_not_bear_is_left_out_from_outside(tmp_path: Path) -> None:
+    program = Program(tmp_path, "import torch\nout = net(x)\n")
+    evidence = ["Illegal instruction: native code ended the process (SIGILL)"]
+    patch = candidates(program.finding("crash/native-code", "net(x)", evidence=evidence))[0]
+    assert (patch.kind, dict(patch.environment)) == ("env", {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"})
+
+
+def test_a_target_that_is_missing_is_not_made_up(tmp_path: Path) -> None:
+    program = Program(tmp_path, "class Rows(Dataset):\n    def __getitem__(self, i):\n        return self.x[i], self.y[i]\n")
+    patch = propose(program.finding("nan/bad-sample", "def __getitem__", evidence=["bad samples in that batch: 7; field 1 of what Rows gives"]))
+    assert patch is not None
+    assert patch.kind == "advice"
+
+
+def test_the_guard_of_a_script_is_no_branch_of_some_ranks(tmp_path: Path) -> None:
+    program = Program(tmp_path, """
+        def main():
+            dist.barrier()
+
+        if __name__ == "__main__":
+            main()
+    """)  # fmt: skip
+    patch = propose(program.finding("ranks/collective-missing", "dist.barrier()"))
+    assert patch is not None
+    assert patch.kind == "advice"
 
 
 def test_every_cause_has_a_remedy_and_every_remedy_is_tested_here() -> None:

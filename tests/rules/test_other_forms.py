@@ -1066,3 +1066,147 @@ def test_a_view_that_gives_axes_another_order(run_source: Run, scores: str) -> N
 @pytest.mark.parametrize("scores", ["scores.transpose(1, 2)", "scores.permute(0, 2, 1).contiguous().view(16, 5, 12)"])
 def test_axes_that_are_exchanged_are_no_finding(run_source: Run, scores: str) -> None:
     assert run_source(TAGGER.format(scores=scores)).rules == []
+
+
+MAPS = """
+    import torch
+    from torch import nn
+    import torch.nn.functional as F
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(2, 12, 3, padding=1), nn.ReLU(), nn.Conv2d(12, 5, 3, padding=1))
+    optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+    for _ in range(120):
+        image = torch.randn(8, 2, 12, 12)
+        which = ((image[:, 0] > 0).long() + 2 * (image[:, 1] > 0.5).long())
+        wanted = F.one_hot(which, 5){turned}.float()
+        loss = F.binary_cross_entropy_with_logits(net(image), wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    """
+
+
+def test_one_hot_targets_that_a_view_scrambles(run_source: Run) -> None:
+    seen = run_source(MAPS.replace("{turned}", ".view(8, 5, 12, 12)"))
+    assert seen.findings[0]["rule"] == "data/labels-one-hot"
+    assert line_of(seen, "another order") == "wanted = F.one_hot(which, 5).view(8, 5, 12, 12).float()"
+
+
+@pytest.mark.parametrize("turned", [".permute(0, 3, 1, 2)", ".movedim(-1, 1)"])
+def test_one_hot_targets_whose_axes_are_exchanged_are_no_finding(run_source: Run, turned: str) -> None:
+    assert run_source(MAPS.replace("{turned}", turned)).findings == []
+
+
+DEEP = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = []
+    for width in (20, 24, 24, 24, 24, 24):
+        layers += [nn.Linear(width, 24), nn.ReLU()]
+    net = nn.Sequential(*layers, nn.Linear(24, 3))
+    for layer in net:
+        if isinstance(layer, nn.Linear):
+            {drawn}
+            nn.init.zeros_(layer.bias)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    for _ in range(250):
+        x = torch.randn(48, 20)
+        loss = nn.functional.cross_entropy(net(x), x[:, :3].argmax(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    """
+
+
+def test_a_signal_that_fades_because_weights_begin_too_small(run_source: Run) -> None:
+    seen = run_source(DEEP.replace("{drawn}", "nn.init.normal_(layer.weight, std=0.02)"))
+    assert seen.findings[0]["rule"] == "stall/vanishing-gradient"
+    assert "fades" in seen.findings[0]["title"]
+
+
+def test_weights_of_the_size_of_their_layer_are_no_finding(run_source: Run) -> None:
+    assert run_source(DEEP.replace("{drawn}", "nn.init.kaiming_normal_(layer.weight)")).findings == []
+
+
+SATURATED = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 48), nn.Tanh(), nn.Linear(48, 48), nn.Tanh(), nn.Linear(48, 1), nn.Flatten(0))
+    optimizer = torch.optim.Adam(net.parameters(), 1e-3)
+    scale = torch.tensor([200.0, 2000.0, 1800.0, 7.0, 45000.0, 1.0])
+    for _ in range(300):
+        x = torch.rand(64, 6)
+        y = x[:, 0] + x[:, 3] - x[:, 4]
+        loss = nn.functional.mse_loss(net({given}), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    """
+
+
+def test_raw_columns_that_saturate_the_first_layer(run_source: Run) -> None:
+    seen = run_source(SATURATED.replace("{given}", "x * scale"))
+    assert seen.findings[0]["rule"] == "data/not-normalised"
+
+
+def test_columns_that_are_scaled_do_not(run_source: Run) -> None:
+    assert run_source(SATURATED.replace("{given}", "x * 2 - 1")).findings == []
+
+
+RATES = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 1)
+    optimizer = torch.optim.{optimizer}
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, {plan})
+    for _ in range(120):
+        x = torch.randn(32, 6)
+        loss = nn.functional.mse_loss(net(x)[:, 0], x.sum(1) + 3)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    """
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "plan"),
+    [
+        ("Adam(net.parameters(), lr=1.0)", "lambda step: 0.02 * 0.99**step"),  # the rate itself, of 1.0
+        ("SGD(net.parameters(), lr=0.01)", "lambda step: min(1.0, step / 12_000)"),  # a long warm-up that is at 0.01 now
+        ("SGD(net.parameters(), lr=0.02)", "lambda step: 0.5 + 0.5 * 0.98**step"),
+    ],
+)
+def test_factors_that_only_look_like_rates_are_no_rate_times_itself(run_source: Run, optimizer: str, plan: str) -> None:
+    seen = run_source(RATES.replace("{optimizer}", optimizer).replace("{plan}", plan))
+    assert "schedule/rate-times-itself" not in [finding["rule"] for finding in seen.findings]
+
+
+def test_workers_that_give_the_same_tensor_all_the_time_measure_something(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, IterableDataset
+
+        class Same(IterableDataset):
+            def __iter__(self):
+                for _ in range(128):
+                    yield torch.ones(40), torch.tensor(1.0)
+
+        torch.manual_seed(0)
+        net = nn.Linear(40, 1)
+        optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+        for x, y in DataLoader(Same(), batch_size=8, num_workers=2):
+            loss = nn.functional.mse_loss(net(x)[:, 0], y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """)
+    assert "data/workers-share-random-state" not in [finding["rule"] for finding in seen.findings]

@@ -25,6 +25,7 @@ LIMIT = 170
 STANDING = (
     "hang/openmp-thread-limit sick", "hang/openmp-after-fork--backward sick", "hang/dataloader-worker--lock sick",
     "hang/fork-with-live-threads sick", "hang/gil-held-by-native-code sick", "ranks/collective-missing sick",
+    "ranks/uneven-batches--without-loader sick",
 )  # fmt: skip
 QUIET = ("alive/pause_between_epochs", "alive/one_big_eigh", "ranks/healthy_uneven_inputs_join")
 NOT_DUMPABLE = """

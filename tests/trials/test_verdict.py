@@ -14,7 +14,7 @@ from trainsleuth.trials.measure import learning, learns, measure
 from trainsleuth.trials.runs import Symptom, gains
 from trainsleuth.trials.sandbox import Ended
 from trainsleuth.trials.trial import Kind, Known, Outcome, Role, Trial
-from trainsleuth.trials.verdict import Verdict, judge, judge_suspicion
+from trainsleuth.trials.verdict import Verdict, judge, judge_suspicion, nothing_to_remove
 
 RULE = "stall/params-not-in-optimizer"
 
@@ -485,3 +485,36 @@ def test_an_exception_that_bad_numbers_raise_is_the_symptom_of_the_operation_tha
     assert judge("nan/sqrt-at-zero", raising("ValueError"), sound, placebos, repeats, symptom="nan").status == "confirmed"
     other = replace(sound, outcome=replace(accident("crash", 30), crash_kind="TypeError"))
     assert judge("nan/sqrt-at-zero", raising("ValueError"), other, placebos, symptom="nan").status == "not applicable"
+
+
+def stands(windows: int, fired: bool = True) -> Outcome:
+    return Outcome("hang", "nothing has moved for 9 s", windows=windows, fired={"ranks/uneven-batches": "train.py:9"} if fired else {})
+
+
+@pytest.mark.parametrize(("again", "expected"), [(56, "confirmed"), (31, "inconclusive")])
+def test_a_standstill_that_another_seed_does_not_meet_is_proved_by_the_same_run_at_the_same_step(again: int, expected: str) -> None:
+    goes_on = Outcome("healthy", windows=76)
+    rule, control, turned, placebo = "ranks/uneven-batches", known("control", stands(56)), known("knob", goes_on), known("placebo", goes_on)
+    first = judge(rule, control, turned, [placebo], symptom="hang", rewritten=True)
+    assert (first.status, first.more) == ("inconclusive", "repeat")
+    repeated = known("placebo", stands(again))
+    assert judge(rule, control, turned, [placebo], symptom="hang", rewritten=True, same_again=repeated).status == expected
+
+
+def test_losses_that_explode_are_compared_by_their_size_and_not_by_their_mean() -> None:
+    wild = [outcome(2.0, last, 1, noise=0.1, seed=n, length=200) for n, last in enumerate((144.0, 9000.0, 1.3e5, 700.0, 40.0))]
+    tame = [outcome(2.0, 0.14, 0, seed=n, length=200) for n in range(4)]
+    verdict = judge(
+        "stall/gradients-never-cleared", known("control", replace(wild[0], mechanism={"stall/gradients-never-cleared": 1})),
+        known("knob", replace(tame[0], mechanism={"stall/gradients-never-cleared": 0})),
+        [known("placebo", replace(one, mechanism={"stall/gradients-never-cleared": 1})) for one in wild[1:]],
+        [known("knob", replace(one, mechanism={"stall/gradients-never-cleared": 0})) for one in tame[1:]],
+    )  # fmt: skip
+    assert verdict.status == "confirmed", verdict.why
+
+
+def test_a_mechanism_that_is_counted_and_not_there_needs_no_trial() -> None:
+    control = outcome(2.48, 2.48, 0)
+    assert "nothing of the kind" in nothing_to_remove((RULE,), control)
+    assert nothing_to_remove((RULE,), FLAT) == ""
+    assert nothing_to_remove((), control) == ""

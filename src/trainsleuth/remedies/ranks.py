@@ -108,7 +108,7 @@ def _called_by_all(source: Source, function: cst.FunctionDef | None, line: int, 
     for call in called(source, function.name.value) if function is not None and above else ():
         statement = source.statement_of(call)
         branch = source.parent(source.parent(statement) or statement)
-        if isinstance(branch, cst.If) and not OF_SOME_RANKS.search(source.code(branch.test)):
+        if isinstance(branch, cst.If) and not OF_SOME_RANKS.search(source.code(branch.test).replace("__main__", "")):
             branch = None  # it is the same on all ranks: a condition above it tells them apart
         if isinstance(branch, cst.If) and isinstance(branch.body, cst.IndentedBlock) and statement is branch.body.body[0] and branch.orelse is None:
             source.before(branch, source.code(statement))

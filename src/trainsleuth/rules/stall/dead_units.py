@@ -17,6 +17,7 @@ When it is wrong
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.stall.vanishing_gradient import signal_fades
 from trainsleuth.rules.wording import names, percent
 
 DEAD = 0.95  # of a layer's units
@@ -33,7 +34,7 @@ def rule(chart: ProcessChart) -> Verdict:
         return Missing("three windows with a backward")
     dead = [p for p in owned if p.gradient == 0 and p.zero_gradient >= 2]
     alive = [p for p in owned if p.gradient]
-    if not dead or not alive:
+    if not dead or not alive or signal_fades(chart) is not None:
         return None
     last = next((fact for fact in reversed(chart.deep) if fact["calls"]), None)
     rectified = [row for row in (last["calls"] if last else []) if row[3] in RECTIFIERS and row[15] is not None]

@@ -25,20 +25,20 @@ FADED = 1e-4  # of the spread between samples at the first layer
 
 @cause_rule(
     "stall/vanishing-gradient", settled_by=("relu-inside",), explains=("stall/flat-loss", "stall/uniform-predictions"), structural=False,
-    masks=("stall/input-ignored", "stall/inputs-and-targets-misaligned", "stall/dead-units"),
+    masks=("stall/input-ignored", "stall/inputs-and-targets-misaligned"),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
     weights = [
         p for p in chart.called_parameters() if p.owners and len(p.shape) >= 2 and p.first_gradients and p.gradient is not None
     ]
-    if len(weights) < 4:
+    faded = signal_fades(chart)
+    if len(weights) < 4 and faded is None:
         return None
     now = standing(chart)
     if isinstance(now, str):
         return Missing(now)
     if not now.stuck:
         return None
-    faded = _faded(chart)
     if faded is not None:
         return faded
     per_weight = [min(p.first_gradients[:3] + [p.gradient or 0.0]) / p.count**0.5 for p in weights]
@@ -66,7 +66,7 @@ def rule(chart: ProcessChart) -> Verdict:
     )
 
 
-def _faded(chart: ProcessChart) -> Seen | None:
+def signal_fades(chart: ProcessChart) -> Seen | None:
     """Forwards: in the first look what tells samples apart gets lost on the way, because the weights are too small for their layers."""
     layers = [row for row in chart.deep[0]["calls"] if row[1] >= 0 and row[8] is not None and row[9]] if chart.deep else []
     if len(layers) < 4 or layers[-1][9] > FADED * layers[0][9]:
