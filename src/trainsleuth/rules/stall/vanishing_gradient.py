@@ -39,14 +39,14 @@ def rule(chart: ProcessChart) -> Verdict:
         return Missing(now)
     if not now.stuck:
         return None
-    if faded is not None:
+    if len(weights) < 4:
         return faded
     per_weight = [min(p.first_gradients[:3] + [p.gradient or 0.0]) / p.count**0.5 for p in weights]
     largest = [max(p.first_gradients[:3] + [p.gradient or 0.0]) / p.count**0.5 for p in weights]
     end = max(per_weight[-max(1, len(weights) // 4) :])
     start = max(largest[: max(1, len(weights) // 4)])
     if end == 0 or start > RATIO * end:
-        return None
+        return faded
     first, last = weights[0], weights[-1]
     return Seen(
         title=f"the gradient of {first.name} is {number(end / start) if start else 'infinitely many'} times smaller than that of {last.name}",
@@ -74,7 +74,10 @@ def signal_fades(chart: ProcessChart) -> Seen | None:
     at, called = place(layers[-1][4]), chart.deep[0]["window"]
     return Seen(
         title=f"what tells samples apart fades on its way: {number(layers[0][9])} at the first layer, {number(layers[-1][9])} at {layers[-1][2]}",
-        where=[Spot(at, "called here") if at else None, *[model.at for model in chart.models.values()][:1]],
+        where=[
+            *[Spot(p.made_at, "this layer is built here") for p in chart.called_parameters()[:1] if p.made_at],
+            Spot(at, "called here") if at else None,
+        ],
         evidence=[
             "spread between samples, first layer to last: " + ", ".join(number(row[9]) for row in layers[:: max(1, len(layers) // 5)]),
             f"seen before step {called + 1}: the weights begin too small for this many layers without a norm between them",
