@@ -367,3 +367,11 @@ def test_a_forked_child_that_trains_has_its_fault_found(tmp_path: Path) -> None:
     assert done.returncode == 0
     finding = report_of(tmp_path / "case")["findings"][0]
     assert (finding["rule"], finding["where"][0]["line"]) == ("crash/native-code", 8)
+
+
+def test_a_run_that_was_killed_is_not_called_healthy(tmp_path: Path) -> None:
+    write(tmp_path / "train.py", LEARNS + "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    done = trainsleuth("run", "--quiet", "--case", "case", "--", sys.executable, "train.py", cwd=tmp_path)
+    report = report_of(tmp_path / "case")
+    assert (done.returncode, report["verdict"]) == (-9, "unsure")
+    assert "killed from outside" in report["why_unsure"]

@@ -20,6 +20,7 @@ class RunChart:
     processes: dict[str, ProcessChart] = field(default_factory=dict)
     facts: int = 0
     standstills: list[Standstill] = field(default_factory=list)
+    killed: str = ""  # the signal by which somebody else ended the program
 
     def __post_init__(self) -> None:
         self._follower = FactFollower(self.folder)
@@ -44,6 +45,9 @@ class RunChart:
         return news
 
     def _seen_from_outside(self, fact: Fact) -> None:
+        if fact["k"] == "killed":
+            self.killed = str(fact.get("signal"))
+            return
         if fact["k"] in ("examined", "crash"):
             chart = self.chart_of(fact.get("pid") or 0)
             if chart is not None:

@@ -88,6 +88,11 @@ def _why_unsure(run: RunChart) -> str:
         return "no probe reached the program (python -I or -E, env -i, or no Python at all): nothing is known about the training"
     if not run.with_torch():
         return "the program did not import torch, so there was nothing to watch"
+    if run.killed == "SIGKILL":
+        return (
+            "the program was killed from outside (SIGKILL): because memory ran out (dmesg says so), by a limit of the cluster, or by hand; "
+            "until then no fault was seen"
+        )
     if not run.training():
         return (
             "no backward() and no optimizer step was seen: it did not train while it was watched, or in a way that is not watched "

@@ -89,7 +89,7 @@ def watch_run(
         with Ending(child) as ending:
             signals.ring = ending.ring
             code = _follow(ending, chart, case, signals, standing, on_finding, on_hang)
-    if code < 0:
+    if code < 0 and (signals.asked_at is None or code == -signal.SIGKILL):
         _note_the_fault(case, child.pid, -code)
     if examine is not None and code >= 0 and signals.asked_at is None:
         chart.refresh()
@@ -253,11 +253,14 @@ def _exit(code: int, stood: bool) -> dict[str, Any]:
 
 
 def _note_the_fault(case: Case, pid: int, number: int) -> None:
-    """That a fault in native code ended the program, for programs that have a faulthandler of their own: theirs knows the line, ours does not."""
+    """That a fault in native code ended the program, for programs that have a faulthandler of their own: theirs knows the line, ours does not.
+
+    Or that somebody else ended it, in a way that it could not say a word about.
+    """
     what = next((what for what, name in SIGNALS.items() if name == _signal_name(number)), None)
-    if what is not None:
-        with (case.facts / "supervisor.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**ended_by(what), "pid": pid}) + "\n")
+    fact = {**ended_by(what), "pid": pid} if what is not None else {"k": "killed", "signal": _signal_name(number)}
+    with (case.facts / "supervisor.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(fact) + "\n")
 
 
 def _signal_name(number: int) -> str:
