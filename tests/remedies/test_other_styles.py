@@ -1496,6 +1496,26 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["self.scale = nn.LayerNorm(1)"], ["self.scale = torch.nn.Identity()"],
     ),
     (
+        "stall/probabilities-not-logs", "self.last = nn.Softmax(dim=-1)\n", ["nn.Softmax|this softmax"], [],
+        ["self.last = nn.Softmax(dim=-1)"], ["self.last = nn.LogSoftmax(dim=-1)"],
+    ),
+    (
+        "stall/inputs-and-targets-misaligned",
+        """
+        def pad(rows):
+            words = [w for w, _ in rows]
+            heard = sorted([s for _, s in rows], key=len)
+            return pad_sequence(heard), words
+        """,
+        ["return pad_sequence"], [], ["heard = sorted([s for _, s in rows], key=len)"],
+        ["rows = sorted(rows, key=lambda sample: len(sample[1]))", "heard = [s for _, s in rows]"],
+    ),
+    (
+        "stall/inputs-and-targets-misaligned", 'batch = {"input_ids": t[:, :-1].contiguous(), "labels": t[:, 1:].contiguous()}\n',
+        ["batch = {"], [], ['batch = {"input_ids": t[:, :-1].contiguous(), "labels": t[:, 1:].contiguous()}'],
+        ['batch = {"input_ids": t[:, :-1].contiguous(), "labels": t[:, :-1].contiguous()}'],
+    ),
+    (
         "schedule/rate-times-itself",
         """
         def configure(self):

@@ -1,6 +1,7 @@
 """Knob `softmax-dropped`: a loss that wants logits gets logits, not probabilities.
 
-Changes        `cross_entropy` gets the logarithm of what a softmax has made, `binary_cross_entropy_with_logits` the logit of what a sigmoid has
+Changes        `cross_entropy` and `nll_loss` get the logarithm of what a softmax has made, `binary_cross_entropy_with_logits` the logit of what
+               a sigmoid has
 Mechanism      whether the last operation before the loss is a softmax or a sigmoid, or rows that lie between 0 and 1 and sum to 1
 Not applicable when it is not
 """
@@ -11,7 +12,8 @@ from typing import Any, Tuple
 
 from _trainsleuth_inside.knobs.acting import around_losses, says
 
-MAKERS = {"cross_entropy": "Softmax", "binary_cross_entropy_with_logits": "Sigmoid"}
+MAKERS = {"cross_entropy": "Softmax", "nll_loss": "Softmax", "binary_cross_entropy_with_logits": "Sigmoid"}
+OF_CLASSES = ("cross_entropy", "nll_loss")
 SHAPE_ONLY = ("View", "Reshape", "Unsafe", "Squeeze", "Unsqueeze", "Permute", "Transpose", "Select", "Slice", "ToCopy", "Clone")
 
 
@@ -19,11 +21,11 @@ def turn(watch: Any) -> None:
     acted = says(watch, "softmax-dropped")
 
     def prepare(name: str, input: Any, target: Any) -> Tuple[Any, Any]:
-        if not _maker(input).startswith(MAKERS[name]) and not (name == "cross_entropy" and _are_probabilities(input)):
+        if not _maker(input).startswith(MAKERS[name]) and not (name in OF_CLASSES and _are_probabilities(input)):
             return input, target
         acted(function=name)
         tiny = 1e-6
-        if name == "cross_entropy":
+        if name in OF_CLASSES:
             return input.clamp_min(tiny).log(), target
         return input.clamp(tiny, 1 - tiny).logit(), target
 

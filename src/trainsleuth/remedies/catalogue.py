@@ -223,6 +223,10 @@ REMEDIES: dict[str, Remedy] = {
         "Return logits from the model; apply softmax or sigmoid only where probabilities are shown.",
         (at_the_first(softmax.drop_activation), when(r"sum to 1", at_the_first(loss_arguments.log_of_probabilities))),
     ),
+    "stall/probabilities-not-logs": Remedy(
+        "Use log_softmax (nn.LogSoftmax) before nll_loss, or leave the softmax out and use cross_entropy.",
+        (at_the_first(softmax.logarithm), at_the_first(loss_arguments.log_of_probabilities)),
+    ),
     "stall/wrong-softmax-axis": Remedy(
         "Let the softmax run over the classes: dim=-1, or dim=1 for images.",
         (_softmax_of_one, _softmax_over_the_classes, at_the_first(softmax.class_axis), in_the_files(softmax.only_softmax)),

@@ -198,6 +198,31 @@ def sort_the_pairs(source: Source) -> str:
             source.replace(taken, cst.parse_expression(f"sorted({source.code(taken)}, {', '.join(options)})"))
             source.remove(small)
             return f"the samples are sorted before they are taken apart, not {name} alone (line {source.first_line(small)})"
+    return _sort_the_batch(source)
+
+
+def _sort_the_batch(source: Source) -> str:
+    """`sorted((s for s, _ in batch), key=len)` beside `[y for _, y in batch]`: the batch is sorted first, and this side no more."""
+    for call in called(source, "sorted"):
+        side = call.args[0].value if call.args else None
+        function = source.enclosing(call, cst.FunctionDef)
+        if not isinstance(side, (cst.GeneratorExp, cst.ListComp)) or function is None or not isinstance(side.for_in.iter, cst.Name):
+            continue
+        batch, sample = side.for_in.iter.value, side.for_in.target
+        places = [source.code(element.value) for element in sample.elements] if isinstance(sample, cst.Tuple) else []
+        others = [one for one in (*source.all(cst.ListComp, function), *source.all(cst.GeneratorExp, function))
+                  if one is not side and source.code(one.for_in.iter) == batch and source.first_line(one) <= source.first_line(call)]  # fmt: skip
+        if source.code(side.elt) not in places or side.for_in.ifs or not others or batch not in [p.name.value for p in function.params.params]:
+            continue
+        options = [f"key={_key_of_a_side(source, call, places.index(source.code(side.elt)))}"]
+        reverse = argument(call, None, "reverse")
+        if reverse is not None:
+            options.append(f"reverse={source.code(reverse.value)}")
+        statements = [one for one in function.body.body if isinstance(one, (cst.SimpleStatementLine, cst.BaseCompoundStatement))]
+        source.before(statements[0], f"{batch} = sorted({batch}, {', '.join(options)})")
+        plain = cst.ListComp(side.elt, side.for_in)
+        source.replace(call, plain)
+        return f"the samples are sorted before they are taken apart, not one side alone (line {source.first_line(call)})"
     raise NotPossible("no line was recognised that sorts one side alone after samples were taken apart")
 
 

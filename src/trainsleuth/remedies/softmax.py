@@ -105,6 +105,16 @@ def _called_attribute(source: Source, line: int) -> str:
     raise NotPossible(f"{source.path.name}:{line} applies no softmax or sigmoid itself")
 
 
+def logarithm(source: Source, line: int) -> str:
+    """`softmax` becomes `log_softmax`, `nn.Softmax` becomes `nn.LogSoftmax`."""
+    for call in calls_at(source, line, "softmax", "Softmax"):
+        new = cst.Name("LogSoftmax" if called_name(call) == "Softmax" else "log_softmax")
+        if isinstance(call.func, cst.Attribute):
+            source.replace(call.func.attr, new)
+            return f"line {source.first_line(call)} gives the logarithm of the probabilities, which the loss wants"
+    raise NotPossible(f"{source.path.name}:{line} applies no softmax itself")
+
+
 def class_axis(source: Source, line: int) -> str:
     """The softmax runs over the last axis."""
     for call in calls_at(source, line, *ACTIVATIONS):

@@ -9,7 +9,7 @@ from itertools import pairwise
 import libcst as cst
 
 from trainsleuth.remedies.expressions import number_of, rewrite_as
-from trainsleuth.remedies.source import NotPossible, Source
+from trainsleuth.remedies.source import NotPossible, Source, called_name
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,8 @@ def _pairs(source: Source) -> Iterator[tuple[Cut, Cut]]:
 
 
 def _cut(source: Source, node: cst.CSTNode) -> Cut | None:
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and called_name(node) in ("contiguous", "clone", "long"):
+        node = node.func.value
     if not isinstance(node, cst.Subscript) or not isinstance(node.slice[-1].slice, cst.Slice):
         return None
     part = node.slice[-1].slice

@@ -32,7 +32,8 @@ ACCURACY_LOSS = "precision/accuracy-loss"
 BROKEN = ("crash", "nan", "hang", "not applicable")
 NOT_LEARNING = frozenset(("stall/flat-loss", "stall/uniform-predictions"))
 HARM_ELSEWHERE = (
-    "mode/", "ranks/", "data/labels", "data/not-shuffled", "data/workers-share", "schedule/step-order", "schedule/reset-on-resume", "stall/metric",
+    "mode/", "ranks/", "data/labels", "data/not-shuffled", "stall/probabilities-not-logs",
+    "data/workers-share", "schedule/step-order", "schedule/reset-on-resume", "stall/metric",
     "logging/", "precision/", "autograd/silently", "autograd/custom-backward", "checkpoint/random", "nan/bad-sample",
 )  # fmt: skip
 

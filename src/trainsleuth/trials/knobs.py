@@ -98,7 +98,7 @@ _ALL = (
          "how far back the graph reaches", ("autograd/graph-freed",)),
     # -- the loss and its data -----------------------------------------------------------------------------------------
     Knob("softmax-dropped", "logits", "a loss that wants logits gets logits, not probabilities",
-         "a softmax or sigmoid right before the loss", ("stall/double-softmax",)),
+         "a softmax or sigmoid right before the loss", ("stall/double-softmax", "stall/probabilities-not-logs")),
     Knob("softmax-over-classes", "over classes", "a softmax over the batch runs over the classes",
          "the axis over which probabilities sum to one", ("stall/wrong-softmax-axis",)),
     Knob("same-shape-loss", "same shape", "the target takes the shape of the prediction",

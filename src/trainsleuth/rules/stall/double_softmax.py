@@ -37,7 +37,7 @@ def rule(chart: ProcessChart) -> Verdict:
         if not in_graph and not _sum_to_one(calls):
             continue
         least, most = calls.numbers("least") or calls.numbers("input_least"), calls.numbers("most") or calls.numbers("input_most")
-        made = [Spot(p, f"this {wanted[1]}") for p in _activation_places(chart, wanted[0])]
+        made = [Spot(p, f"this {wanted[1]}") for p in activation_places(chart, wanted[0])]
         return Seen(
             title=f"{wanted[1]} is applied twice: {calls.function} expects logits and gets probabilities",
             where=[*made[:2], Spot(calls.at, f"applies {wanted[1]} again") if calls.at else None],
@@ -66,7 +66,7 @@ def _real_maker(names: list[str]) -> str:
     return next((name for name in names if not name.startswith(SHAPE_ONLY)), "")
 
 
-def _activation_places(chart: ProcessChart, kind: str) -> list[Place]:
+def activation_places(chart: ProcessChart, kind: str) -> list[Place]:
     """Where the activation modules were called, and where they were built."""
     found: list[Place] = []
     for fact in chart.deep[-1:]:
