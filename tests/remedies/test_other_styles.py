@@ -1496,6 +1496,22 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["self.scale = nn.LayerNorm(1)"], ["self.scale = torch.nn.Identity()"],
     ),
     (
+        "stall/learning-rate-too-small", "opt = torch.optim.AdamW(net.parameters(), lr=cfg.lr / 1000, weight_decay=0.1)\n", ["AdamW"], [],
+        ["opt = torch.optim.AdamW(net.parameters(), lr=cfg.lr / 1000, weight_decay=0.1)"],
+        ["opt = torch.optim.AdamW(net.parameters(), lr=100 * (cfg.lr / 1000), weight_decay=0.1)"],
+    ),
+    (
+        "stall/no-gradient",
+        """
+        def pool(self, parts):
+            sums = [part.sum(0).tolist() for part in parts]
+            return torch.tensor(sums, device=self.device)
+        """,
+        [".tolist()|`.tolist()` leaves the graph here"], [],
+        ["sums = [part.sum(0).tolist() for part in parts]", "return torch.tensor(sums, device=self.device)"],
+        ["sums = [part.sum(0) for part in parts]", "return torch.stack(sums)"],
+    ),
+    (
         "stall/probabilities-not-logs", "self.last = nn.Softmax(dim=-1)\n", ["nn.Softmax|this softmax"], [],
         ["self.last = nn.Softmax(dim=-1)"], ["self.last = nn.LogSoftmax(dim=-1)"],
     ),

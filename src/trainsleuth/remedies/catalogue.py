@@ -213,7 +213,8 @@ REMEDIES: dict[str, Remedy] = {
     "stall/no-gradient": Remedy(
         "Keep the path from these layers to the loss inside torch: no detach, item, numpy, torch.tensor(…) or no_grad on it. For argmax and "
         "rounding use a straight-through estimate: y = soft + (hard - soft).detach().",
-        (at_the_first(graph_cuts.detached_for_the_first_only), at_the_first(graph_cuts.uncut), at_the_first(graph_cuts.gradients_on)),
+        (at_the_first(graph_cuts.detached_for_the_first_only), at_the_first(graph_cuts.listed_first), at_the_first(graph_cuts.uncut),
+         at_the_first(graph_cuts.gradients_on)),
     ),
     "stall/learning-rate-zero": Remedy(
         "Print the learning rate where the optimizer is built, and follow it back to where it becomes 0.",
@@ -222,6 +223,10 @@ REMEDIES: dict[str, Remedy] = {
     "stall/double-softmax": Remedy(
         "Return logits from the model; apply softmax or sigmoid only where probabilities are shown.",
         (at_the_first(softmax.drop_activation), when(r"sum to 1", at_the_first(loss_arguments.log_of_probabilities))),
+    ),
+    "stall/learning-rate-too-small": Remedy(
+        "Print the learning rate where the optimizer is built, and follow what it was divided by on the way.",
+        (at_the_first(learning_rate.larger(100)), at_the_first(learning_rate.larger(1000))),
     ),
     "stall/probabilities-not-logs": Remedy(
         "Use log_softmax (nn.LogSoftmax) before nll_loss, or leave the softmax out and use cross_entropy.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 from libcst import matchers as m
 
-from trainsleuth.remedies.expressions import argument, number_of, put_on, rewrite_as, unwrap
+from trainsleuth.remedies.expressions import argument, called, number_of, put_on, rewrite_as, unwrap
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, is_method_call
 
 NO_GRADIENTS = ("no_grad", "inference_mode", "set_grad_enabled")
@@ -169,9 +169,26 @@ def _stacked(source: Source, node: cst.BaseExpression) -> cst.BaseExpression | N
             return None
         elements = [element.with_changes(value=part) for element, part in zip(node.elements, parts)]
         return _stack(source, node.with_changes(elements=elements))
-    if isinstance(node, cst.Call) and is_method_call(node, "item") and isinstance(node.func, cst.Attribute):
+    listed = is_method_call(node, "item") or is_method_call(node, "tolist")
+    if isinstance(node, cst.Call) and listed and isinstance(node.func, cst.Attribute):
         return node.func.value
     return None
+
+
+def listed_first(source: Source, line: int) -> str:
+    """`rows = [f(x).tolist() for x in xs]`, and later `torch.tensor(rows)`: the rows stay tensors and are stacked."""
+    for node in everything(source.statement_at(line)):
+        if not isinstance(node, cst.Assign) or not isinstance(node.value, cst.ListComp) or not isinstance(node.targets[0].target, cst.Name):
+            continue
+        kept = _stacked(source, node.value.elt)
+        name, function = node.targets[0].target.value, source.enclosing(node, cst.FunctionDef)
+        made = [call for call in called(source, "tensor", "FloatTensor", "as_tensor", below=function or source.module)
+                if call.args and source.code(call.args[0].value) == name]  # fmt: skip
+        if kept is not None and len(made) == 1:
+            source.replace(node.value.elt, kept)
+            source.replace(made[0], cst.parse_expression(f"torch.stack({name})"))
+            return f"line {source.first_line(made[0])} stacks the tensors of line {line} instead of their numbers, so the graph is kept"
+    raise NotPossible(f"{source.path.name}:{line} makes no list of numbers that becomes a tensor again")
 
 
 def _stack(source: Source, node: cst.BaseExpression) -> cst.BaseExpression:

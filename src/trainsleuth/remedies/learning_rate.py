@@ -60,6 +60,24 @@ def _appended(source: Source, name: str) -> list[cst.CSTNode]:
             and isinstance(call.func, cst.Attribute) and source.code(call.func.value) == name]  # fmt: skip
 
 
+def larger(factor: float) -> Callable[[Source, int], str]:
+    """A way that multiplies the learning rate of the optimizer at a line."""
+
+    def way(source: Source, line: int) -> str:
+        here = [(call, argument(call, None, "lr", "learning_rate") or _second_of_an_optimizer(call)) for call in calls_at(source, line)]
+        there = [(call, argument(call, None, "learning_rate", "lr")) for call in called(source, *HUGGING_FACE)]
+        for _, given in (*here, *there):
+            if given is not None:
+                before = number_of(given.value)
+                after = f"{before * factor:g}" if before else f"{factor:g} * ({source.code(given.value)})"
+                first = source.first_line(given.value)
+                source.replace(given.value, cst.parse_expression(after))
+                return f"the learning rate is {factor:g} times as large (line {first}); if it was divided on the way, leave that out instead"
+        raise NotPossible(f"{source.path.name}:{line} sets no learning rate")
+
+    return way
+
+
 def smaller(factor: float) -> Callable[[Source, int], str]:
     """A way that divides the learning rate of the optimizer at a line."""
 
