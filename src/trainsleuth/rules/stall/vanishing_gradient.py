@@ -13,6 +13,8 @@ When it is wrong
     Networks with uneven gradients may learn well; without the symptom the rule is silent.
 """
 
+from itertools import pairwise
+
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
@@ -20,6 +22,7 @@ from trainsleuth.rules.standing import standing
 from trainsleuth.rules.wording import number
 
 RATIO = 1e-4
+AT_ONCE = 1e-3
 FADED = 1e-4  # of the spread between samples at the first layer
 
 
@@ -71,6 +74,8 @@ def signal_fades(chart: ProcessChart) -> Seen | None:
     layers = [row for row in chart.deep[0]["calls"] if row[1] >= 0 and row[8] is not None and row[9]] if chart.deep else []
     if len(layers) < 4 or layers[-1][9] > FADED * layers[0][9]:
         return None
+    if any(later[9] < AT_ONCE * earlier[9] for earlier, later in pairwise(layers)):
+        return None  # lost in one place: what is there is the fault, not the sizes of the weights
     at, called = place(layers[-1][4]), chart.deep[0]["window"]
     return Seen(
         title=f"what tells samples apart fades on its way: {number(layers[0][9])} at the first layer, {number(layers[-1][9])} at {layers[-1][2]}",
