@@ -19,7 +19,7 @@ from trainsleuth.trials.knobs import Knob, Pointed, easing, knobs_for
 from trainsleuth.trials.runs import More, Symptom
 from trainsleuth.trials.smallest import leave_out
 from trainsleuth.trials.trial import Known, Role, Setting, Trial
-from trainsleuth.trials.verdict import BESIDE_A_REPEAT, Verdict, judge, judge_suspicion, nothing_to_remove
+from trainsleuth.trials.verdict import BESIDE_A_REPEAT, CHANGED_NOTHING, Verdict, judge, judge_suspicion, nothing_to_remove
 
 SEEDS = (1000, 2000, 3000, 4000)
 HANGS = ("hang/", "ranks/")
@@ -252,7 +252,8 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
     best: Verdict | None = None
     for experiment in _experiments(bench, finding, knobs, rewrites, share):
         last_resort = bool(experiment.files) or experiment.shows_the_rest
-        if last_resort and best is not None and best.status != "not applicable":
+        settled = best is not None and best.status != "not applicable" and not (experiment.files and best.why == CHANGED_NOTHING)
+        if last_resort and settled:
             continue  # a knob has settled it as far as it can be
         verdict = None
         for event in _decide(experiment, finding.rule):

@@ -36,6 +36,7 @@ PROVED_BY_THE_SAME_LINE = ("hang/dataloader-worker",)  # where the workers go an
 NEVER_BELOW_ZERO = ("data/labels-out-of-range", "stall/probabilities-not-logs")  # lower is not better then
 PROVED_BY_A_REAL_TASK = ("data/labels-constant",)  # one answer is learnt at once; with labels that vary there is something to learn
 GONE_WITH_ITS_KNOB = ("hang/python-lock",)  # its knob leaves no two locks, whatever the stacks of a run that goes on do not show
+CHANGED_NOTHING = "the knob changed neither the mechanism nor the outcome"
 BEYOND_MEASURE = 1e4  # times the loss at the beginning
 SEEN_IN_SCORES = ("data/not-shuffled",)  # a loss over sorted batches is another quantity than one over mixed ones
 PROVED_BY_FIRST_GRADIENTS = ("checkpoint/random-inside",)  # later numbers differ for another reason too: a second run draws random numbers of its own
@@ -197,7 +198,7 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
     if not gone:
         if flipped:
             return "workaround", f"{words}, but the suspected mechanism is as before: something else was changed", ""
-        return "inconclusive", "the knob changed neither the mechanism nor the outcome", ""
+        return "inconclusive", CHANGED_NOTHING, ""
     if len(runs.controls) < 2:
         return "inconclusive", "there is no placebo to compare with", ""
     if flipped and sure:
