@@ -1098,6 +1098,26 @@ def test_one_hot_targets_whose_axes_are_exchanged_are_no_finding(run_source: Run
     assert run_source(MAPS.replace("{turned}", turned)).findings == []
 
 
+def test_as_many_steps_as_classes_are_no_scrambled_targets(run_source: Run) -> None:
+    seen = run_source("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        torch.manual_seed(0)
+        net = nn.Linear(6, 6)
+        optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+        for _ in range(120):
+            x = torch.randn(16, 6, 6)
+            wanted = F.one_hot(x.argmax(-1), 6).float()
+            loss = F.binary_cross_entropy_with_logits(net(x), wanted)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """)
+    assert seen.findings == []
+
+
 DEEP = """
     import torch
     from torch import nn

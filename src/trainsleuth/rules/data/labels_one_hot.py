@@ -11,7 +11,8 @@ How it is confirmed
 How to cure it
     `one_hot.argmax(dim=1)`, or pass the one-hot rows as probabilities, or use BCE for several labels per sample.
 When it is wrong
-    Label smoothing and mixing keep the sum at one. Targets with several ones want BCE: that is worth knowing.
+    Targets of (batch, steps, classes) with as many steps as classes look the same from both sides: nothing is said. Label smoothing and mixing
+    keep the sum at one. Targets with several ones want BCE: that is worth knowing.
 """
 
 from trainsleuth.case.chart import ProcessChart
@@ -42,7 +43,10 @@ def rule(chart: ProcessChart) -> Verdict:
             )
     for calls in chart.loss_calls.values():
         least, most, axis, last = (calls.numbers(key) for key in ("target_least", "target_most", "target_axis_sum_off", "target_last_sum_off"))
-        if len(last) >= 2 and len(last) == len(calls.samples) and max(last) < EXACT and min(axis) > 1 - EXACT and {*least, *most} <= {0.0, 1.0}:
+        sizes = calls.last["target_shape"]
+        told_apart = len(sizes) > 2 and sizes[1] != sizes[-1]  # of as many steps as classes nobody can say which axis is which
+        binary = {*least, *most} <= {0.0, 1.0}
+        if told_apart and binary and len(last) >= 2 and len(last) == len(calls.samples) and max(last) < EXACT and min(axis) > 1 - EXACT:
             shape = tuple(calls.last["target_shape"])
             axes = len(shape)
             order = ", ".join(map(str, (0, axes - 1, *range(1, axes - 1))))

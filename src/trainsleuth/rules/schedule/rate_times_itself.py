@@ -58,7 +58,7 @@ def rule(chart: ProcessChart) -> Verdict:
             f"the factor was at most {number(factor)}, which is the learning rate and no factor of it",
             f"learning rate {number(rates.first)} → {number(rates.last)}, at most {number(rates.most)}, in {optimizer.windows:,} steps",
         ],
-        severity="critical" if not isinstance(now, str) and now.still else "warning",
+        severity="warning" if isinstance(now, str) else "critical" if now.still else "note",
         step=optimizer.windows,
         statement="the function given to LambdaLR returns the rate where the factor is meant",
         advice=["Divide what it returns by the learning rate of the optimizer, or build the optimizer with lr=1.0."],

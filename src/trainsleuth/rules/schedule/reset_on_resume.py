@@ -2,7 +2,7 @@
 
 What it detects
     The optimizer's state was loaded with steps already made, its scheduler was not loaded, and the learning rate that is then used
-    differs from the loaded one by more than a factor of two.
+    differs from the loaded one by more than a factor of two; or it is higher at all, and this process has made the same schedule before.
 Why it matters
     A model near its optimum is hit with the learning rate of the start, or warmed up again from nothing.
 How it is confirmed
