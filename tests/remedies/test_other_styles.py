@@ -1737,6 +1737,58 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ['return {"wind": self.wind[i], "power": self.power[i]}'],
         ['return {"wind": torch.nan_to_num(torch.as_tensor(self.wind[i])), "power": self.power[i]}'],
     ),
+    (
+        "autograd/custom-function-not-static",
+        """
+        class Blend(Function):
+            def __init__(self, weight, floor=0.0):
+                self.weight, self.floor = weight, floor
+
+            def forward(self, a, b):
+                return self.weight * a + b + self.floor
+
+            def backward(self, g):
+                return self.weight * g, g
+
+        class Mix(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.blend = Blend(weight=2.0)
+
+            def forward(self, a, b):
+                return self.blend(a, Blend(0.5, 1.0)(a, b))
+        """,
+        ["return self.blend"], [],
+        ["def __init__(self, weight, floor=0.0):", "", "def forward(self, a, b):", "return self.weight * g, g",
+         "self.blend = Blend(weight=2.0)", "return self.blend(a, Blend(0.5, 1.0)(a, b))"],
+        ["@staticmethod", "def forward(self, a, b, weight, floor=0.0):", "@staticmethod",
+         "return self.weight * g, g, None, None", "self.blend = (lambda *inputs: Blend.apply(*inputs, 2.0, 0.0))",
+         "return self.blend(a, Blend.apply(a, b, 0.5, 1.0))"],
+    ),
+    (
+        "autograd/graph-freed",
+        """
+        import torch
+
+        class Tree(nn.Module):
+            def table(self, key):
+                if key not in self.tables:
+                    self.tables[key] = self.embed(self.positions[key])
+                return self.tables[key]
+        """,
+        ["return self.tables[key]|uses a result with its history", "self.tables[key] = self.embed|made here"], [],
+        ["if key not in self.tables:"], ["if key not in self.tables or torch.is_grad_enabled():"],
+    ),
+    (
+        "autograd/graph-freed",
+        """
+        class Tree(nn.Module):
+            @cached_property
+            def basis(self):
+                return self.rotate(self.eye)
+        """,
+        ["return self.rotate|made here"], [], ["@cached_property"], ["@property"],
+    ),
 ]  # fmt: skip
 
 

@@ -39,6 +39,7 @@ from trainsleuth.remedies import (
     registration,
     schedule,
     softmax,
+    static_function,
     stepping,
     targets,
     truncation,
@@ -507,6 +508,7 @@ REMEDIES: dict[str, Remedy] = {
     "autograd/graph-freed": Remedy(
         "Detach the state that goes from one step to the next, or add up the losses and call backward once.",
         (
+            at_the_first(in_place.not_from_a_cache, note="made here"),
             at_the_first(in_place.state_without_gradients, note="uses a result with its history"),
             at_the_first(in_place.detach_the_old_value, note="uses a result with its history"),
             at_the_first(in_place.detach_the_state), at_the_first(in_place.computed_in_the_loop), at_the_first(in_place.keep_the_graph),
@@ -516,7 +518,7 @@ REMEDIES: dict[str, Remedy] = {
         "Compute the second loss after the first step, from the weights that it leaves.", (at_the_first(in_place.second_loss_after_the_step),),
     ),
     "autograd/custom-function-not-static": Remedy(
-        "Make forward and backward static, take ctx, and call the Function by apply.", (in_the_files(in_place.static_function),),
+        "Make forward and backward static, take ctx, and call the Function by apply.", (in_the_files(static_function.static_function),),
     ),
     "autograd/custom-backward-wrong": Remedy(
         "Compare backward with torch.autograd.gradcheck in double precision; the formula is wrong.",

@@ -8,6 +8,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from trainsleuth.remedies.expressions import (
+    add_import,
     argument,
     called,
     calls_at,
@@ -285,6 +286,35 @@ def computed_in_the_loop(source: Source, line: int) -> str:
     raise NotPossible(f"no loop uses what {source.path.name}:{line} computes")
 
 
+def not_from_a_cache(source: Source, line: int) -> str:
+    """What is computed once and kept has a graph for one backward: while gradients are computed it is made anew each time."""
+    statement = source.statement_at(line)
+    function = source.enclosing(statement, cst.FunctionDef)
+    keeping = [] if function is None else [d for d in function.decorators if re.search(r"\b(lru_cache|cache|cached_property)\b", source.code(d))]
+    if function is not None and keeping:
+        as_property = "cached_property" in source.code(keeping[0])
+        kept = [d.with_changes(decorator=cst.Name("property")) if d is keeping[0] else d
+                for d in function.decorators if d is not keeping[0] or as_property]  # fmt: skip
+        source.edit(function, lambda updated: updated.with_changes(decorators=kept))
+        return f"{function.name.value} is computed each time: each backward has a graph of its own"
+    made = _assigned(statement) - {"self"}
+    for block in source.above(statement):
+        if isinstance(block, (cst.FunctionDef, cst.Module)):
+            break
+        if not isinstance(block, cst.If) or not any(_asks_whether_it_is_there(source, block.test, name) for name in made):
+            continue
+        source.replace(block.test, cst.parse_expression(f"{source.code(block.test)} or torch.is_grad_enabled()"))
+        add_import(source, "import torch", "torch")
+        return f"line {line} is computed anew while gradients are on: each backward has a graph of its own"
+    raise NotPossible(f"{source.path.name}:{line} keeps nothing in a cache")
+
+
+def _asks_whether_it_is_there(source: Source, test: cst.BaseExpression, name: str) -> bool:
+    """`x is None`, `not x`, `key not in x`, `not hasattr(self, "x")`."""
+    last = re.escape(name.rpartition(".")[2])
+    return bool(re.search(rf"\b{last}\b[\w\[\]]* is None|not (\w+\.)?{last}$|not in (\w+\.)?{last}$|not hasattr\(.*\b{last}\b", source.code(test)))
+
+
 def keep_the_graph(source: Source, line: int) -> str:
     """Of two backwards through one graph the first keeps it."""
     home = source.enclosing(source.statement_at(line), cst.FunctionDef) or source.module
@@ -341,29 +371,6 @@ def _calls_in(node: cst.CSTNode) -> list[cst.Call]:
 def _holds_a_forward(statement: cst.CSTNode) -> bool:
     """Whether what a loss is made from is computed in the same line: one call is given what another returns."""
     return any(_calls_in(argument.value) for call in _calls_in(statement) for argument in call.args)
-
-
-def static_function(source: Source) -> str:
-    """forward and backward of a Function become static, and it is called by `apply`."""
-    said = []
-    for owner in source.all(cst.ClassDef):
-        if not any(source.code(base.value).rpartition(".")[2] == "Function" for base in owner.bases):
-            continue
-        if any(f.name.value == "__init__" for f in source.all(cst.FunctionDef, owner)):
-            raise NotPossible(f"{owner.name.value} keeps settings of its own, which a static function must be passed")
-        loose = [f for f in source.all(cst.FunctionDef, owner) if f.name.value in ("forward", "backward") and not f.decorators]
-        for function in loose:
-            mark = cst.Decorator(cst.Name("staticmethod"), leading_lines=function.leading_lines)
-            source.edit(function, lambda updated, mark=mark: updated.with_changes(decorators=[mark], leading_lines=[]))  # type: ignore[misc]
-        for call in called(source, owner.name.value):
-            outer = source.parent(call)
-            if isinstance(outer, cst.Call) and outer.func is call:
-                source.replace(call, cst.parse_expression(f"{owner.name.value}.apply"))
-        if loose:
-            said.append(owner.name.value)
-    if not said:
-        raise NotPossible("no Function with methods that are not static was found")
-    return f"{', '.join(said)} has static methods and is called by apply"
 
 
 def changed_after_the_step(source: Source, line: int) -> str:
