@@ -417,3 +417,11 @@ def test_a_trial_that_an_earlier_budget_cut_off_is_run_again_when_there_is_more_
     save(folder, Known("T1", "control", "control", "key", Outcome("stalled", "", None, {}, 3, 10.0, True, (), cut=True)))
     assert [known.id for known in Bench(case, time.monotonic() + 30).known] == ["T1"]
     assert Bench(case, time.monotonic() + 300).known == []
+
+
+def test_an_exception_of_the_source_itself_is_not_put_to_trial(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\nimport module_that_is_not_there\n")
+    trainsleuth("run", "--case", "case", "train.py", cwd=tmp_path)
+    proved = trainsleuth("prove", "case", cwd=tmp_path)
+    assert "ModuleNotFoundError comes from the source or its files, which no knob changes" in proved.stderr
+    assert not list((tmp_path / "case" / "trials").iterdir())

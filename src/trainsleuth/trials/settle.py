@@ -23,6 +23,8 @@ from trainsleuth.trials.verdict import BESIDE_A_REPEAT, CHANGED_NOTHING, Verdict
 
 SEEDS = (1000, 2000, 3000, 4000)
 HANGS = ("hang/", "ranks/")
+OF_THE_SOURCE = frozenset({"ModuleNotFoundError", "ImportError", "SyntaxError", "IndentationError", "NameError", "UnboundLocalError",
+                           "FileNotFoundError", "NotADirectoryError", "IsADirectoryError", "PermissionError", "FileExistsError"})  # fmt: skip
 SHOWS_THE_REST = "overfit-one-batch"  # model, loss and optimizer can learn; what cannot be learnt is the data
 __all__ = ["Begun", "Bench", "Done", "Event", "Note", "OutOfTime", "Settled", "Suspected", "Unsettled", "settle", "suspect"]
 
@@ -107,6 +109,12 @@ def symptom_of(finding: Suspected, run: RunChart) -> Symptom:
     if any(name.startswith(HANGS) and name not in ("ranks/diverged-weights", "ranks/same-data-on-every-rank") for name in names):
         return "hang"
     return "nan" if "nan/loss-not-finite" in names else "loss"
+
+
+def _of_the_source(run: RunChart) -> str:
+    """The kind of exception with which the program ended, if it is one that has nothing to do with how torch computes."""
+    kinds = [str(process.crash["kind"]) for process in run.crashes() if process.crash is not None]
+    return kinds[0] if kinds and set(kinds) <= OF_THE_SOURCE else ""
 
 
 def _known_at(bench: Bench, finding: Suspected) -> int | None:
@@ -245,6 +253,9 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
     if not knobs and not rewrites(finding) and (rule is None or rule.kind == "cause" or not others):
         why = "no knob changes what this rule suspects, and its lines cannot be rewritten safely, so watching is all there is"
         yield Unsettled(finding.id, finding.rule, why)
+        return
+    if finding.rule == "crash/exception" and (kind := _of_the_source(bench.chart)):
+        yield Unsettled(finding.id, finding.rule, f"{kind} comes from the source or its files, which no knob changes")
         return
     late = bench.reach(_known_at(bench, finding))
     if late:
