@@ -16,6 +16,7 @@ from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.samples import KINDS, Samples
 from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.tokens import is_tokens
+from _trainsleuth_inside.weighted_sums import summed_elsewhere
 
 MOST_CALLS = 600
 MOST_CUTS = 200
@@ -54,6 +55,7 @@ class DeepWindow:
         self._cuts: List[List[Any]] = []
         self._of_one: List[List[Any]] = []  # softmaxes over a single element
         self._log_softmaxes: List[List[Any]] = []
+        self._not_last: List[List[Any]] = []  # softmaxes over another axis than the last
         self._pairs: List[List[Any]] = []  # where a column meets a row of the same length
         self._tokens: List[Any] = []  # what was looked up in embeddings
         self._patched: List[Tuple[Any, str, Any]] = []
@@ -217,6 +219,8 @@ class DeepWindow:
                 return
             if tensor.shape[dim] == 1 and tensor.numel() > 1:
                 self._of_one.append([places.of_frame(sys._getframe(3)), list(tensor.shape), dim])
+            if name == "softmax" and dim % tensor.dim() != tensor.dim() - 1 and len(self._not_last) < MOST_CUTS:
+                self._not_last.append([places.of_frame(sys._getframe(3)), list(tensor.shape), dim % tensor.dim()])
             if name == "log_softmax":
                 self._log_softmaxes = [*self._log_softmaxes[1 - MOST_LOGARITHMS :], [places.of_frame(sys._getframe(3)), list(tensor.shape), dim]]
 
@@ -298,6 +302,8 @@ class DeepWindow:
             watch.precision.graph_is_known(seen, made_by)
         cuts = [[*cut[:5], cut[5] is not None and cut[5] in nodes] for cut in self._cuts]
         of_one, pairs, log_softmaxes = self._of_one, self._pairs, self._log_softmaxes
+        elsewhere = summed_elsewhere(seen) if self._not_last else []
+        not_summed = [row for row in self._not_last if (row[1], row[2]) in elsewhere]
         self._forget()
         reached = [watch.parameters.number(leaf) for leaf in leaves]
         window = watch.windows
@@ -311,7 +317,7 @@ class DeepWindow:
                 row.append(models[index])
             watch.facts.write(
                 "deep", window=window, at=at, calls=rows, cuts=cuts, chain=chain, reached=reached[:4000], nodes=len(nodes),
-                softmax_of_one=of_one, log_softmaxes=log_softmaxes, pairs=pairs,
+                softmax_of_one=of_one, log_softmaxes=log_softmaxes, pairs=pairs, not_summed=not_summed,
             )  # fmt: skip
 
         from _trainsleuth_inside.movement import read_all
@@ -353,7 +359,7 @@ class DeepWindow:
 
     def _forget(self) -> None:
         self._calls, self._cuts, self._stack, self._of_one, self._pairs, self._tokens, self._given = [], [], [], [], [], [], []
-        self._samples, self._log_softmaxes = Samples(self._torch), []
+        self._samples, self._log_softmaxes, self._not_last = Samples(self._torch), [], []
 
     def _walk(self, root: Any) -> Tuple[List[Any], List[Any], List[List[Any]]]:
         seen: Dict[int, Any] = {}

@@ -1230,3 +1230,56 @@ def test_workers_that_give_the_same_tensor_all_the_time_measure_something(run_so
             optimizer.step()
         """)
     assert "data/workers-share-random-state" not in [finding["rule"] for finding in seen.findings]
+
+
+ATTENTION = """
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Mixer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv, self.out = nn.Linear(16, 48), nn.Linear(16, 5)
+            self.drop = nn.Dropout(0.1)
+
+        def forward(self, x):
+            q, k, v = self.qkv(x).view(24, 6, 3, 2, 8).permute(2, 0, 3, 1, 4)
+            {weigh}
+            return self.out(x + h.transpose(1, 2).reshape(24, 6, 16))[:, 0]
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = Mixer()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for step in range(60):
+        x = torch.randn(24, 6, 16)
+        loss = F.cross_entropy(model(x), x[:, 0, :5].argmax(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("weigh", "axis", "severity"), [
+    ("h = self.drop(F.softmax(q @ k.mT, dim=1)) @ v", 1, "note"),
+    ("h = torch.einsum('bhqk,bhkd->bhqd', (q @ k.mT).softmax(-2), v)", 2, "note"),
+    ("h = F.softmax(q @ k.mT, dim=0) @ v", 0, "warning"),
+])  # fmt: skip
+def test_weights_that_are_summed_over_another_axis_than_the_softmax(run_source: Run, weigh: str, axis: int, severity: str) -> None:
+    seen = run_source(ATTENTION.format(weigh=weigh))
+    found = next((f for f in seen.findings if f["rule"] == "stall/wrong-softmax-axis"), None)
+    assert found is not None, seen.why()
+    assert (found["severity"], f"softmax runs over axis {axis}" in found["title"], "softmax" in found["where"][0]["code"]) == (severity, True, True)
+
+
+@pytest.mark.parametrize("weigh", [
+    "h = self.drop(F.softmax(q @ k.mT, dim=-1)) @ v",
+    "h = torch.einsum('bhqk,bhkd->bhqd', (q @ k.mT).softmax(3), v)",
+    "w = (q @ k.mT).softmax(2); h = (w / w.sum(-1, keepdim=True)) @ v",
+    "h = torch.einsum('bhqk,bhqd->bhkd', (q @ k.mT).softmax(-1), v)",
+    "h = q.softmax(-1) @ (k.softmax(-2).mT @ v)",
+])  # fmt: skip
+def test_weights_that_sum_to_one_where_they_are_summed_are_no_finding(run_source: Run, weigh: str) -> None:
+    seen = run_source(ATTENTION.format(weigh=weigh))
+    assert "stall/wrong-softmax-axis" not in seen.rules, seen.why()

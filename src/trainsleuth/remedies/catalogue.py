@@ -140,12 +140,13 @@ def _softmax_of_one(desk: Desk, finding: Diagnosed) -> str:
     raise NotPossible("the softmax does not run over one element")
 
 
-def _softmax_over_the_classes(desk: Desk, finding: Diagnosed) -> str:
+def _softmax_over_the_named_axis(desk: Desk, finding: Diagnosed) -> str:
     for place in finding.where:
-        axis = re.search(r"the classes are axis (\d+)", place.note)
+        axis = re.search(r"(the classes are|its weights are summed over) axis (\d+)", place.note)
         if axis:
-            return softmax.named_axis(desk.source(place.file), place.line, int(axis.group(1)))
-    raise NotPossible("it is not known which axis the classes are")
+            what = "the classes" if "classes" in axis[1] else "over which its weights are summed"
+            return softmax.named_axis(desk.source(place.file), place.line, int(axis[2]), what)
+    raise NotPossible("it is not known which axis is meant")
 
 
 def _axes_exchanged(desk: Desk, finding: Diagnosed) -> str:
@@ -235,7 +236,7 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "stall/wrong-softmax-axis": Remedy(
         "Let the softmax run over the classes: dim=-1, or dim=1 for images.",
-        (_softmax_of_one, _softmax_over_the_classes, at_the_first(softmax.class_axis), in_the_files(softmax.only_softmax)),
+        (_softmax_of_one, _softmax_over_the_named_axis, at_the_first(softmax.class_axis), in_the_files(softmax.only_softmax)),
     ),
     "stall/unregistered-modules": Remedy(
         "Keep layers in nn.ModuleList or nn.ModuleDict and trainable tensors in nn.Parameter.",

@@ -154,7 +154,7 @@ def _over_classes(source: Source, call: cst.Call) -> str:
     return f"the softmax in line {source.first_line(call)} runs over the classes (dim=-1), not over the batch"
 
 
-def named_axis(source: Source, line: int, axis: int) -> str:
+def named_axis(source: Source, line: int, axis: int, what: str) -> str:
     """The softmax runs over this axis."""
     used = {source.code(call.func) for call in calls_at(source, line)}
     built = [
@@ -165,7 +165,7 @@ def named_axis(source: Source, line: int, axis: int) -> str:
         given = _axis_argument(call)
         if given is not None:
             rewrite_as(source, given.value, str(axis))
-            return f"the softmax in line {source.first_line(call)} runs over axis {axis}, the classes"
+            return f"the softmax in line {source.first_line(call)} runs over axis {axis}, {what}"
     raise NotPossible(f"{source.path.name}:{line} applies no softmax with an axis written out")
 
 
@@ -174,4 +174,4 @@ def longer_axis(source: Source, line: int, shape: list[int]) -> str:
     longer = only_longer_axis(shape)
     if longer is None:
         raise NotPossible(f"of the shape {tuple(shape)} more than one axis, or none, could be meant")
-    return f"{named_axis(source, line, longer).removesuffix(', the classes')}, which has {shape[longer]} elements, not one"
+    return named_axis(source, line, longer, f"which has {shape[longer]} elements, not one")

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from trainsleuth.trials.trial import Setting
 
 HANGS = ("hang/backward", "hang/standstill")
+MEANT_AXIS = re.compile(r"(?:the classes are|its weights are summed over) axis (\d+)")
 STALLS = ("stall/flat-loss", "stall/uniform-predictions")
 
 
@@ -62,7 +63,7 @@ class Knob:
         if self.name == "operation-guarded":
             return {"at": [[place.file, place.line] for place in where[:1]]}
         if self.name == "softmax-over-classes":
-            axes = [(place, found[1]) for place in where if (found := re.search(r"the classes are axis (\d+)", place.note))]
+            axes = [(place, found[1]) for place in where if (found := MEANT_AXIS.search(place.note))]
             return {"at": [[place.file, place.line] for place, _ in axes[:1]], "axis": int(axes[0][1])} if axes else {}
         if self.name == "ranks-do-not-wait":
             return {"at": [[place.file, place.line] for place in where], "in_backward": any("backward" in place.note for place in where)}

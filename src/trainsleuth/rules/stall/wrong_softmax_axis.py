@@ -3,17 +3,20 @@
 What it detects
     What reaches NLL as log-probabilities is normalised over the batch: each class sums to one over the samples, the classes of a
     sample do not. Or they come from a log-softmax over another axis (the steps of a sequence, say), and the classes of a sample do not
-    sum to one. Or a softmax inside the model runs over an axis of length 1, as `dim=-1` does for scores of shape (B, T, 1).
+    sum to one. Or a softmax inside the model runs over an axis of length 1, as `dim=-1` does for scores of shape (B, T, 1). Or it runs over
+    one axis, and a matrix product then sums its weights over the last one: attention over the heads, the queries or the batch.
 Why it matters
     Samples compete with each other for each class. The loss falls a little and means nothing; at inference, with one sample, every
-    class has probability 1. Over one element every weight is 1, and what computes the scores gets a gradient of exactly zero.
+    class has probability 1. Over one element every weight is 1, and what computes the scores gets a gradient of exactly zero. Weights that
+    do not sum to one where they are summed weigh nothing, and over the batch one sample depends on the others.
 How it is confirmed
     By the values, in every look; by the shape, in every deep window. Whether one element was meant, the trial settles.
 How to cure it
     `dim=-1` (or 1 for images): the axis of the classes. For scores of shape (B, T, 1), `dim=1`.
 When it is wrong
     Contrastive losses normalise both ways on purpose, over square matrices of similarities; those are left alone. Attention to a
-    single token has one element by right: unless the loss stands still, that is a note.
+    single token has one element by right: unless the loss stands still, that is a note. So are weights that are summed over another axis (a
+    soft assignment may be meant), but for those over the batch.
 """
 
 import math
@@ -34,7 +37,7 @@ SAME_NUMBERS = ("View", "UnsafeView", "ReshapeAlias", "Clone", "Transpose", "Per
     masks=("stall/inputs-and-targets-misaligned",),
 )  # fmt: skip
 def rule(chart: ProcessChart) -> Verdict:
-    return _over_the_batch(chart) or _over_another_axis(chart) or _over_one_element(chart)
+    return _over_the_batch(chart) or _over_another_axis(chart) or _over_one_element(chart) or _summed_over_another_axis(chart)
 
 
 def _over_one_element(chart: ProcessChart) -> Verdict:
@@ -56,6 +59,32 @@ def _over_one_element(chart: ProcessChart) -> Verdict:
         step=3,
         statement="the softmax has the wrong dim, so that what it weighs is never weighed",
         advice=[f"Use the axis that is to be weighed, of ({', '.join(map(str, shape))}), as dim."],
+        certain=False,
+    )
+
+
+def _summed_over_another_axis(chart: ProcessChart) -> Verdict:
+    """The weights of an attention: what a matrix product sums over is not what the softmax runs over."""
+    looks = [fact.get("not_summed") or [] for fact in chart.deep]
+    if len(looks) < 2 or not all(looks):
+        return None
+    row, shape, axis = looks[-1][0]
+    at, last, now = place(row), len(shape) - 1, standing(chart)
+    calls = chart.main_loss_call()
+    samples = axis == 0 and last > 1 and calls is not None and calls.last["input_shape"][:1] == shape[:1]
+    stuck = not isinstance(now, str) and now.stuck
+    over = f"axis {axis}{' (the batch)' if samples else ''} of shape ({', '.join(map(str, shape))})"
+    return Seen(
+        title=f"softmax runs over {over}, and its weights are then summed over axis {last}",
+        where=[Spot(at, f"dim={axis}; its weights are summed over axis {last}") if at else None],
+        evidence=[
+            f"in {len(looks)} of {len(looks)} looks a matrix product sums over axis {last}, where these weights do not sum to 1",
+            *(["one sample's weights depend on the other samples of its batch"] if samples else []),
+        ],
+        severity="critical" if stuck else "warning" if samples else "note",
+        step=3,
+        statement="the softmax has the wrong dim, so that the weights of a sum are no weights",
+        advice=[f"Use dim={last} (-1), unless each of the {shape[axis]} entries of axis {axis} is meant to be shared out."],
         certain=False,
     )
 
