@@ -499,8 +499,9 @@ REMEDIES: dict[str, Remedy] = {
         "Change weights after the step, under torch.no_grad(), and never what a forward has used before its backward.",
         (
             at_the_first(in_place.copied_when_taken_out, note="taken out of the graph here"),
-            at_the_first(in_place.copied_where_it_got_its_name), at_the_first(in_place.changed_after_the_step),
-            at_the_first(in_place.on_a_clone), *OUT_OF_PLACE,
+            at_the_first(in_place.copied_where_it_got_its_name), at_the_first(in_place.second_loss_after_the_step, note="changes the tensor"),
+            at_the_first(in_place.changed_after_the_step), at_the_first(in_place.on_a_clone), *OUT_OF_PLACE,
+            at_the_first(in_place.given_as_a_copy, note="needs it unchanged"),
         ),
     ),
     "autograd/leaf-modified": Remedy(

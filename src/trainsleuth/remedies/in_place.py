@@ -166,6 +166,11 @@ def written_on_a_copy(source: Source, line: int) -> str:
             continue
         if isinstance(node, cst.AugAssign) and type(node.operator) not in OPERATORS:
             continue
+        whole = target.value
+        if isinstance(whole, cst.Attribute) and whole.attr.value == "data":  # the copy is what is used from here on
+            name = source.code(whole.value)
+            source.before(statement, f"{name} = {name}.clone()")
+            return f"line {line} writes on a copy of {name}"
         name = source.code(target.value)
         part = next(text for text in ("part", "new_part", "part_to_write") if text not in names_in(source.module))
         value = source.code(node.value)
@@ -376,8 +381,8 @@ def _holds_a_forward(statement: cst.CSTNode) -> bool:
 def changed_after_the_step(source: Source, line: int) -> str:
     """Weights that are changed between forward and backward are changed behind the step instead."""
     statement = source.statement_at(line)
-    if called(source, "backward", below=statement):
-        raise NotPossible(f"{source.path.name}:{line} is the backward itself")
+    if called(source, "backward", below=statement) or any(looks_like_a_step(source, call) for call in _calls_in(statement)):
+        raise NotPossible(f"{source.path.name}:{line} is the backward or a step itself")
     moved = statement
     for above in source.above(statement):
         if isinstance(above, (cst.FunctionDef, cst.Module)):
@@ -403,6 +408,19 @@ def on_a_clone(source: Source, line: int) -> str:
             put_on(source, node, "copy()" if called_name(node) == "numpy" else "clone()")
             return f"line {line} works on a copy"
     raise NotPossible(f"{source.path.name}:{line} shares no memory in a form that can be copied")
+
+
+def given_as_a_copy(source: Source, line: int) -> str:
+    """What a model is called with is overwritten before backward (a buffer that is filled anew): it is given a copy."""
+    for call in calls_at(source, line):
+        inner = [part for given in call.args for part in everything(given) if isinstance(part, cst.Call)]
+        tensors = [given.value for given in call.args if isinstance(given.value, (cst.Name, cst.Attribute))]
+        if inner or not tensors or not isinstance(call.func, (cst.Name, cst.Attribute)):
+            continue
+        for tensor in tensors:
+            put_on(source, tensor, "clone()")
+        return f"{source.code(call.func)} of line {line} is given a copy, which nobody overwrites"
+    raise NotPossible(f"{source.path.name}:{line} gives no named tensor to a call")
 
 
 def keep_the_random_state(source: Source) -> str:

@@ -230,7 +230,8 @@ def _no_gain(before: Outcome, after: Outcome) -> str:
 
 def _line(label: str, rule: str, shown: Shown) -> str:
     """One line for people: the loss at both ends or how it broke, and whether the finding is there."""
-    there = "finding there" if rule in shown.rules else "finding gone"
+    measured = shown.outcome is not None and has(rule, shown.outcome) is True
+    there = "finding there" if rule in shown.rules or measured else "finding gone"
     if shown.outcome is None:
         return f"{label:<8} stood still after {shown.windows:,} steps (the recorded run)"
     learning = shown.outcome.learning
