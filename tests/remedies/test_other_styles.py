@@ -1789,6 +1789,28 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         """,
         ["return self.rotate|made here"], [], ["@cached_property"], ["@property"],
     ),
+    (
+        "hang/fork-with-live-threads",
+        """
+        import queue
+        import threading
+
+        class Log:
+            def __init__(self):
+                self.gate = threading.RLock()
+                self.rows = queue.Queue(100)
+
+            def add(self, row):
+                with self.gate:
+                    self.rows.put(row)
+        """,
+        ["self.rows.put(row)|waits here, for ever"], [], [],
+        [
+            "import os",
+            "os.register_at_fork(before=self.gate.acquire, after_in_parent=self.gate.release, after_in_child=self.gate.release)",
+            "os.register_at_fork(before=self.rows.mutex.acquire, after_in_parent=self.rows.mutex.release, after_in_child=self.rows.mutex.release)",
+        ],
+    ),
 ]  # fmt: skip
 
 

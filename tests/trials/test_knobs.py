@@ -278,6 +278,10 @@ SMALL: list[tuple[str, dict[str, Any], str, str]] = [
      "for factor in (1, 100):\n    opt.param_groups[0]['lr'] = before * factor; model(x).sum().backward(); opt.step()", "True True"),
     ("locks-as-one", {}, "import queue, threading\none, other = threading.Lock(), threading.Lock()\n"
      "with one, other, one:\n    print(one is other, queue.Queue().mutex is one)", "True False"),
+    ("locks-free-at-fork", {}, "import os, threading, time\nguard, ready = threading.Lock(), threading.Event()\n"
+     "def busy():\n    with guard:\n        ready.set(); time.sleep(0.2)\n"
+     "threading.Thread(target=busy).start(); ready.wait(); child = os.fork()\n"
+     "if not child:\n    os._exit(0 if guard.acquire(timeout=1) else 1)\nprint(os.waitpid(child, 0)[1])", "0"),
     ("threads", {"count": 1}, "torch.set_num_threads(3); print(torch.get_num_threads())", "1"),
     ("onednn-off", {}, "print(torch.backends.mkldnn.enabled)", "False"),
     ("onednn-off", {}, "torch.backends.mkldnn.enabled = True; print(torch.backends.mkldnn.enabled)", "False"),

@@ -90,6 +90,7 @@ class ProcessSeen:
     in_collective: bool = False
     latest: tuple[tuple[int, int, str], ...] = ()  # of the latest: count, number of the place, shape
     native: int = 0  # by the process group's own count, after the latest backward
+    waits_in: str = ""  # the kernel function its main thread waits in, where the system tells
 
     @property
     def main(self) -> ThreadSeen | None:

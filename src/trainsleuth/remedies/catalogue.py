@@ -362,7 +362,7 @@ REMEDIES: dict[str, Remedy] = {
     "hang/openmp-after-fork": Remedy('Start children with multiprocessing.get_context("spawn"), or fork before any tensor is computed.', SPAWN),
     "hang/fork-with-live-threads": Remedy(
         'Start children with multiprocessing.get_context("spawn"), or make the pool, the lock or the model anew inside the child.',
-        (in_the_files(processes.spawn),),
+        (in_the_files(processes.spawn), processes.free_at_a_fork),
     ),
     "hang/openmp-thread-limit": Remedy(
         "Remove the limit on OpenMP's threads, or tell torch to use no more threads than it allows.",
@@ -383,6 +383,10 @@ REMEDIES: dict[str, Remedy] = {
         "Put an end mark into the queue in a `finally` of the producer, or call get(timeout=…) and look whether it is alive. Tasks of a pool "
         "must not wait for tasks of the same pool.",
         (in_the_files(pools.pool_of_their_own), at_the_first(queues.end_mark)),
+    ),
+    "hang/pipe-nobody-reads": Remedy(
+        "Read while you wait: out, err = process.communicate(), or subprocess.run(…, capture_output=True).",
+        (at_the_first(processes.read_while_waiting, note="waits here for the process"),),
     ),
     "hang/input-blocked": Remedy(
         "Give the call a time limit, and look why the other side is silent; a job without a terminal must not ask questions.",

@@ -8,13 +8,17 @@ import libcst as cst
 from libcst import matchers as m
 
 from trainsleuth.remedies.desk import Desk, Diagnosed
-from trainsleuth.remedies.expressions import add_import, argument, called, rewrite_as, set_argument, text_of
+from trainsleuth.remedies.expressions import add_import, argument, called, calls_at, rewrite_as, set_argument, text_of
 from trainsleuth.remedies.patch import Patch
-from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
+from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, names_in
 from trainsleuth.remedies.values import written_out
 
 LIMITS = ("OMP_THREAD_LIMIT", "OMP_DYNAMIC")
 SECONDS = "60"
+LOCK_WITHIN = {  # how a lock is made, and what of it is taken and given back
+    **{f"{module}{kind}": "{x}" for module in ("threading.", "") for kind in ("Lock", "RLock", "Condition")},
+    **{f"{module}{kind}": "{x}.mutex" for module in ("queue.", "") for kind in ("Queue", "LifoQueue", "PriorityQueue")},
+}
 
 
 def spawn(source: Source) -> str:
@@ -157,6 +161,42 @@ def one_lock_for_both(desk: Desk, finding: Diagnosed) -> str:
     raise NotPossible("the two locks are not made side by side where it can be seen")
 
 
+def free_at_a_fork(desk: Desk, finding: Diagnosed) -> str:
+    """The locks at which the child stands are taken before a fork and given back behind it, as Python's own logging does it."""
+    wanted = {name for source, line in list(desk.lines(finding)) for name in _guards(source, line)}
+    said: list[str] = []
+    for source in list(desk.sources_and_imports(finding)):
+        before = len(said)
+        for node in source.all(cst.Assign):
+            target = node.targets[0].target
+            if not isinstance(target, (cst.Name, cst.Attribute)) or source.code(target).rpartition(".")[2] not in wanted:
+                continue
+            if not isinstance(node.value, cst.Call) or not (inner := LOCK_WITHIN.get(source.code(node.value.func))):
+                continue
+            lock = inner.format(x=source.code(target))
+            source.after(
+                source.statement_of(node),
+                f"os.register_at_fork(before={lock}.acquire, after_in_parent={lock}.release, after_in_child={lock}.release)",
+            )
+            said.append(f"{lock} (line {source.first_line(node)})")
+        if len(said) > before:
+            add_import(source, "import os", "os")
+    if not said:
+        raise NotPossible("the lock at which the child stands is not made where it can be seen")
+    return f"a fork waits until no thread holds {', '.join(said)}"
+
+
+def _guards(source: Source, line: int) -> list[str]:
+    """What a line waits for, by its last name: `self.lock` of `with self.lock:`, `rows` of `self.rows.put(x)`."""
+    statement = source.statement_at(line)
+    held = [above for above in (statement, *source.above(statement)) if isinstance(above, cst.With)]
+    names = [source.code(item.item) for block in held for item in block.items]
+    if not isinstance(statement, cst.BaseCompoundStatement):
+        names += [source.code(call.func.value) for call in everything(statement)
+                  if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)]  # fmt: skip
+    return [name.removesuffix(".mutex").rpartition(".")[2] for name in names]
+
+
 def reentrant(desk: Desk, finding: Diagnosed) -> str:
     """A thread that takes its own lock again needs an RLock; two threads in a ring are another matter."""
     if len({(place.file, place.line) for place in finding.where}) > 1:
@@ -191,6 +231,34 @@ def release_the_lock(source: Source) -> str:
         if m.matches(node, m.Attribute(value=m.Name("ctypes"), attr=m.Name("pythonapi"))):
             raise NotPossible("the call goes to Python's own library, which needs the lock")
     raise NotPossible("no library is loaded with PyDLL")
+
+
+def read_while_waiting(source: Source, line: int) -> str:
+    """`code = p.wait()` and then `p.stdout.read()`: `communicate` reads while it waits, so that no pipe fills."""
+    statement = source.statement_at(line)
+    waits = calls_at(source, line, "wait")
+    whole = isinstance(statement, cst.SimpleStatementLine) or (isinstance(statement, cst.If) and not isinstance(source.parent(statement), cst.If))
+    if len(waits) != 1 or not isinstance(waits[0].func, cst.Attribute) or not whole:
+        raise NotPossible(f"{source.path.name}:{line} does not wait for a process by wait()")
+    process = source.code(waits[0].func.value)
+    home = source.enclosing(statement, cst.FunctionDef) or source.module
+    taken = names_in(home)
+    names = {stream: next(name for name in (stream, f"{stream}_text", f"all_{stream}") if name not in taken) for stream in ("out", "err")}
+    reads = {"stdout": names["out"], "stderr": names["err"]}
+    read = [call for call in called(source, "read", below=home)
+            if isinstance(call.func, cst.Attribute) and source.code(call.func.value) in [f"{process}.{stream}" for stream in reads]]  # fmt: skip
+    if not read or any(source.first_line(call) < line or call.args for call in read):
+        raise NotPossible(f"what {process} writes is not read as a whole after line {line}")
+    for call in read:
+        assert isinstance(call.func, cst.Attribute)
+        source.replace(call, cst.Name(reads[source.code(call.func.value).rpartition(".")[2]]))
+    limit = "" if not waits[0].args else ", ".join(source.code(given) for given in waits[0].args)
+    source.before(statement, f"{names['out']}, {names['err']} = {process}.communicate({limit})")
+    if isinstance(source.parent(waits[0]), cst.Expr):
+        source.remove(statement)
+    else:
+        source.replace(waits[0], cst.parse_expression(f"{process}.returncode"))
+    return f"line {line} reads what {process} writes while it waits for it"
 
 
 def time_limit(source: Source, line: int) -> str:

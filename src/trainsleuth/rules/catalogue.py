@@ -18,7 +18,7 @@ MODULES = (
     "hang.backward", "hang.standstill", "ranks.unused_parameters", "ranks.uneven_batches", "ranks.collective_mismatch",
     "ranks.collective_missing", "hang.openmp_thread_limit", "hang.openmp_after_fork",
     "hang.gil_held_by_native_code", "hang.fork_with_live_threads", "hang.dataloader_worker", "hang.python_lock", "hang.queue_nobody_feeds",
-    "hang.input_blocked", "hang.two_openmp_runtimes",
+    "hang.input_blocked", "hang.pipe_nobody_reads", "hang.two_openmp_runtimes",
     "stall.flat_loss", "stall.uniform_predictions",
     "stall.optimizer_never_steps", "stall.params_not_in_optimizer", "stall.unregistered_modules", "stall.no_gradient",
     "stall.learning_rate_zero", "stall.scaler_skips_steps",

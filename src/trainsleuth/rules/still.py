@@ -22,9 +22,19 @@ def end_of_chain(still: Standstill) -> list[Held]:
     found = [
         (process, process.main)
         for process in still.python()
-        if process.main is not None and process.main.frames and not waits_for_children(process.main, still.children(process.pid))
+        if process.main is not None and process.main.frames and not waits_for_children(process.main, _with_stacks_below(still, process.pid))
     ]
     return sorted(found, key=lambda held: (users_line(held[1]) is None, -held[0].backwards, held[0].rank or 0, held[0].pid))
+
+
+def _with_stacks_below(still: Standstill, pid: int) -> list[ProcessSeen]:
+    """The processes below one that were looked into; a decoder or a compiler has no lines to show, so whoever waits for it is the end."""
+    found, waiting = [], still.children(pid)
+    while waiting:
+        process = waiting.pop()
+        found += [process] if process.threads else []
+        waiting += still.children(process.pid)
+    return found
 
 
 def waits_for_children(thread: ThreadSeen, children: Sequence[ProcessSeen]) -> bool:

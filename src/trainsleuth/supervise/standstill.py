@@ -176,6 +176,7 @@ def _seen(
         openmp=tuple(path for path in libraries_of(process.pid) if os.path.basename(path).startswith(OPENMP)),
         environment=environment, sample=sample_of(process.pid) if any(map(is_fetching, threads)) else "", collectives=beat.collectives if beat else 0,
         in_collective=beat.in_collective if beat else False, latest=beat.latest if beat else (), native=beat.native if beat else 0,
+        waits_in=process.main.waits_in if process.main is not None else "",
     )  # fmt: skip
 
 

@@ -204,6 +204,8 @@ _ALL = (
          ("hang/dataloader-worker", "data/workers-share-random-state"), ("crash/exception",), argument="count"),
     Knob("locks-as-one", "one lock", "all locks that the program makes itself are one, which its holder may take again",
          "locks that wait for each other", ("hang/python-lock",)),
+    Knob("locks-free-at-fork", "locks free", "a fork waits until no other thread holds a lock",
+         "locks that another thread holds while the process forks", ("hang/fork-with-live-threads",)),
     Knob("own-share", "own batches", "of the batches of the named loader each rank keeps its own share",
          "batches that are the same on every rank", ("ranks/same-data-on-every-rank",)),
     Knob("ranks-do-not-wait", "no waiting", "at the named lines no rank waits for the others: collectives return at once",

@@ -19,6 +19,7 @@ More = Literal["", "seeds", "repeat", "exchange"]  # what could still decide it:
 Judged = tuple[Status, str, More]
 LEAST_GAIN = 0.05  # of the control's loss at its end
 POWERS = 10.0  # losses that differ by so much among themselves do not scatter about a mean
+HARDLY, MANY_TIMES = 0.15, 5.0  # a loss falls by less than this share of itself, and with the knob so many times as far
 LEAST_IN_PAIRS = 0.01  # the same, for a cause whose mechanism was seen to go, where every seed shows it
 BROKEN: dict[str, tuple[str, str]] = {  # in a run that has it, in one that has not
     "hang": ("stands still", "goes on"),
@@ -131,6 +132,14 @@ def leans(runs: Runs, least: float = LEAST_GAIN / 2) -> bool:
         return False
     error = difference_error(runs.control, runs.turned)
     return before.last - after.last > max(2 * error, _worth(before, after, least))
+
+
+def hardly_learns(control: Outcome, turned: Outcome) -> bool:
+    """Whether a loss that falls falls next to nothing, beside what it does with the knob: what looked as if it was meant was not."""
+    before, after = compared(control, turned)
+    if before is None or after is None or turned.kind != "healthy":
+        return False
+    return before.drop < HARDLY * abs(before.first) and after.drop > MANY_TIMES * max(before.drop, 0.0)
 
 
 def begins_to_fall(runs: Runs) -> bool:

@@ -23,6 +23,7 @@ from trainsleuth.trials.runs import (
     Symptom,
     begins_to_fall,
     flips,
+    hardly_learns,
     leans,
     no_gain,
     rises,
@@ -70,7 +71,7 @@ def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], r
         None if same_again is None else seen(same_again.outcome), None if exchanged is None else exchanged.outcome, in_turns,
     )  # fmt: skip
     trials = (control, turned, *placebos, *repeats, *(one for one in (same_again, exchanged) if one is not None))
-    if note and symptom == "loss" and control.outcome.kind == "healthy":
+    if note and symptom == "loss" and control.outcome.kind == "healthy" and not hardly_learns(control.outcome, turned.outcome):
         why = "the control learns, and the finding is only a note: there is no symptom to explain"
         return Verdict(rule, "inconclusive", why, trials)
     unfit = _unfit(runs, symptom)
