@@ -1811,6 +1811,41 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
             "os.register_at_fork(before=self.rows.mutex.acquire, after_in_parent=self.rows.mutex.release, after_in_child=self.rows.mutex.release)",
         ],
     ),
+    (
+        "hang/queue-nobody-feeds",
+        """
+        class Ring:
+            def fill(self):
+                while self.running:
+                    buffer = self.empty.get()
+                    self.full.put(self.read(buffer))
+
+            def give_back(self, buffer):
+                self.empty.put_nowait(buffer)
+
+        def train(ring, model):
+            while True:
+                buffer = ring.full.get()
+                if buffer.bad:
+                    continue
+                step(model, buffer)
+                ring.give_back(buffer)
+        """,
+        ["buffer = ring.full.get()|waits for an entry", "buffer = self.empty.get()|Thread-1 (fill) waits for an entry, too"], [],
+        [], ["ring.give_back(buffer)"],
+    ),
+    (
+        "hang/pipe-nobody-reads",
+        """
+        def frames(path):
+            process = Popen(["ffmpeg", "-i", path, "-"], stdout=PIPE, stderr=PIPE)
+            process.wait(timeout=60)
+            return decode(process.stdout.read(), process.stderr.read())
+        """,
+        ["process.wait(|waits here for the process"], [],
+        ["process.wait(timeout=60)", "return decode(process.stdout.read(), process.stderr.read())"],
+        ["out, err = process.communicate(timeout=60)", "return decode(out, err)"],
+    ),
 ]  # fmt: skip
 
 

@@ -382,7 +382,7 @@ REMEDIES: dict[str, Remedy] = {
     "hang/queue-nobody-feeds": Remedy(
         "Put an end mark into the queue in a `finally` of the producer, or call get(timeout=…) and look whether it is alive. Tasks of a pool "
         "must not wait for tasks of the same pool.",
-        (in_the_files(pools.pool_of_their_own), at_the_first(queues.end_mark)),
+        (in_the_files(pools.pool_of_their_own), queues.given_back_on_each_way, at_the_first(queues.end_mark)),
     ),
     "hang/pipe-nobody-reads": Remedy(
         "Read while you wait: out, err = process.communicate(), or subprocess.run(…, capture_output=True).",

@@ -253,10 +253,13 @@ def read_while_waiting(source: Source, line: int) -> str:
         assert isinstance(call.func, cst.Attribute)
         source.replace(call, cst.Name(reads[source.code(call.func.value).rpartition(".")[2]]))
     limit = "" if not waits[0].args else ", ".join(source.code(given) for given in waits[0].args)
-    source.before(statement, f"{names['out']}, {names['err']} = {process}.communicate({limit})")
-    if isinstance(source.parent(waits[0]), cst.Expr):
-        source.remove(statement)
+    reading = f"{names['out']}, {names['err']} = {process}.communicate({limit})"
+    alone = source.parent(waits[0])
+    if isinstance(alone, cst.Expr):
+        assign = cst.ensure_type(cst.parse_statement(reading), cst.SimpleStatementLine).body[0]
+        source.replace(alone, assign)
     else:
+        source.before(statement, reading)
         source.replace(waits[0], cst.parse_expression(f"{process}.returncode"))
     return f"line {line} reads what {process} writes while it waits for it"
 

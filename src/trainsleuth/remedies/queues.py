@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from trainsleuth.remedies.desk import Desk, Diagnosed
 from trainsleuth.remedies.expressions import called, calls_at
 from trainsleuth.remedies.source import NotPossible, Source
 
@@ -35,6 +36,39 @@ def end_mark(source: Source, line: int) -> str:
         last, first = source.span(holder).end.line, source.first_line(loop)
         return f"the producer puts an end mark (behind line {last}), and the loop in line {first} ends there"
     raise NotPossible(f"{source.path.name}:{line} does not get items, one by one, from a queue that one loop of this file fills")
+
+
+def given_back_on_each_way(desk: Desk, finding: Diagnosed) -> str:
+    """A loop that gives each entry back at its end does so before a `continue`, too."""
+    lost = {
+        source.code(call.func.value).rpartition(".")[2]
+        for source, line in list(desk.lines(finding, note="waits for an entry, too")) for call in calls_at(source, line, "get")
+        if isinstance(call.func, cst.Attribute)
+    }  # fmt: skip
+    sources = list(desk.sources_and_imports(finding))
+    givers = {function.name.value for source in sources for put in _puts(source, lost)
+              if (function := source.enclosing(put, cst.FunctionDef)) is not None and function.name.value != "__init__"}  # fmt: skip
+    said = []
+    for source in sources:
+        giving = [*_puts(source, lost), *(call for call in called(source, *givers) if isinstance(call.func, cst.Attribute))] if givers else []
+        for call in giving:
+            statement = source.statement_of(call)
+            block = source.block_of(statement)
+            if source.enclosing(statement, cst.For) is None and source.enclosing(statement, cst.While) is None:
+                continue
+            for earlier in block[: block.index(statement)]:
+                if isinstance(earlier, cst.If) and earlier.orelse is None and not any(source.covers(earlier, source.first_line(g)) for g in giving):
+                    for leaves in source.all(cst.Continue, earlier):
+                        source.before(source.statement_of(leaves), source.code(statement).strip())
+                        said.append(str(source.first_line(leaves)))
+    if not said:
+        raise NotPossible("no loop leaves out what gives an entry back")
+    return f"the entry is given back before the `continue` in line {', '.join(said)}, too"
+
+
+def _puts(source: Source, queues: set[str]) -> list[cst.Call]:
+    return [call for call in called(source, "put", "put_nowait")
+            if isinstance(call.func, cst.Attribute) and source.code(call.func.value).rpartition(".")[2] in queues]  # fmt: skip
 
 
 def _received(source: Source, statement: cst.SimpleStatementLine, call: cst.Call) -> str:

@@ -15,8 +15,9 @@ When it is wrong
 
 from collections.abc import Sequence
 
+from trainsleuth.case.entries import Place
 from trainsleuth.case.run_chart import RunChart
-from trainsleuth.case.standstill import ProcessSeen, Standstill, ThreadSeen, users_line
+from trainsleuth.case.standstill import ProcessSeen, Standstill, ThreadSeen, is_users, users_line
 from trainsleuth.rules import still as s
 from trainsleuth.rules.kinds import Spot, Verdict, run_rule
 
@@ -33,23 +34,36 @@ def rule(run: RunChart) -> Verdict:
             return _pool_waits_for_itself(still, process, thread, pool)
         children = still.children(process.pid)
         ended = [child for child in children if child.state == "Z"]
+        too = [(other, at) for other in others if s.in_file(other, "/queue.py") and (at := users_line(other))]
         return s.about(
             still,
-            "the program waits at a queue that nobody feeds",
-            s.spots(still, process, thread, "waits for an entry"),
+            "the program waits at a queue that nobody feeds" + (": its producer waits at another one" if too else ""),
+            [
+                *s.spots(still, process, thread, "waits for an entry"),
+                *(Spot(at, f"{other.name or other.tid} waits for an entry, too") for other, at in too[:2]),
+                *(Spot(at, "called from here") for at in _callers(thread)),
+            ],
             [
                 s.how_it_waits(process, thread),
                 f"other threads of Python's: {', '.join(other.name or str(other.tid) for other in others[:5]) or 'none'};"
                 f" child processes: {len(children) - len(ended)}" + (f", and {len(ended)} that ended" if ended else ""),
                 *(_crashes(run)),
             ],
-            "the producer is gone, or waits itself",
+            "what the producer waits for never comes back: an entry was taken, and on some way through the loop not given back" if too
+            else "the producer is gone, or waits itself",
             [
+                *(["Give every entry back on each way through the loop, `continue` and exceptions too (try … finally)."] if too else []),
                 "Put an end mark into the queue in a `finally` of the producer, or use `get(timeout=…)` and look whether it is alive."
             ],
             process,
         )
     return None
+
+
+def _callers(thread: ThreadSeen) -> list[Place]:
+    """The user's line that led to the one that waits, if another function holds it."""
+    users = [frame for frame in thread.frames if is_users(frame)]
+    return [Place(frame.file, frame.line, frame.function) for frame in users[1:2]]
 
 
 def _waits_for_a_task(worker: ThreadSeen) -> bool:

@@ -1,8 +1,8 @@
 """A schedule gives learning rates where factors of the learning rate are wanted.
 
 What it detects
-    A `LambdaLR` whose factor never comes above the learning rate itself: what the optimizer gets is the rate times the rate. It is told from a
-    warm-up by having stopped rising.
+    A `LambdaLR` whose factor never comes above the learning rate itself: what the optimizer gets is the rate times the rate. Or whose factor
+    never comes above a twentieth, as that of a schedule for rates (Noam's) does. It is told from a warm-up by having stopped rising.
 Why it matters
     Rates are small, so their product is next to nothing: 1e-3 becomes 1e-6, and the model stays where it began.
 How it is confirmed
@@ -17,10 +17,11 @@ from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.standing import standing
-from trainsleuth.rules.wording import number
+from trainsleuth.rules.wording import number, percent
 
 LEAST_WINDOWS = 30
 LOW, HIGH = 0.5, 1.5  # the largest factor against the learning rate
+NO_FACTOR = 0.05  # a schedule whose largest factor is below that gives something else than factors
 SMALL = 0.05  # a rate above that is near enough to a factor to be one
 STILL_RISING = 1.02
 FACTORS = ("LambdaLR",)
@@ -44,18 +45,20 @@ def rule(chart: ProcessChart) -> Verdict:
         return Missing(f"{LEAST_WINDOWS} steps with this schedule")
     rates, meant = optimizer.rates, max(base)
     factor = rates.most / meant
-    if not LOW * meant < factor < HIGH * meant or rates.last > STILL_RISING * rates.between(0.4, 0.8)[0]:
+    itself = LOW * meant < factor < HIGH * meant
+    if not (itself or 0 < factor < NO_FACTOR) or rates.last > STILL_RISING * rates.between(0.4, 0.8)[0]:
         return None
     now = standing(chart)
     return Seen(
-        title=f"the schedule multiplies the learning rate by itself: {number(meant)} becomes {number(rates.most)} at most",
+        title=f"the schedule multiplies the learning rate by itself: {number(meant)} becomes {number(rates.most)} at most" if itself
+        else f"the schedule never gives more than {percent(factor)} of the learning rate: {number(meant)} becomes {number(rates.most)} at most",
         where=[
             Spot(schedule.at, "this schedule wants a factor") if schedule.at else None,
             *[Spot(at, "asked for here") for at in [place(schedule.about.get("via"))] if at and at != schedule.at],
             Spot(optimizer.at, "the optimizer") if optimizer.at else None,
         ],
         evidence=[
-            f"the factor was at most {number(factor)}, which is the learning rate and no factor of it",
+            f"the factor was at most {number(factor)}" + (", which is the learning rate and no factor of it" if itself else ", and no longer rises"),
             f"learning rate {number(rates.first)} → {number(rates.last)}, at most {number(rates.most)}, in {optimizer.windows:,} steps",
         ],
         severity="warning" if isinstance(now, str) else "critical" if now.still else "note",
