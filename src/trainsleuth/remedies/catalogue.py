@@ -415,11 +415,11 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "ranks/collective-missing": Remedy(
         "Let every rank make the same calls: no collective inside `if rank == 0`, and a decision to stop is taken together (all_reduce it).",
-        (at_the_first(ranks.out_of_the_branch),),
+        (at_the_first(ranks.out_of_the_branch), at_the_first(ranks.decided_together)),
     ),
     "ranks/collective-mismatch": Remedy(
         "Let every rank make the same calls in the same order and shape, also where it has nothing to contribute.",
-        (at_the_first(ranks.out_of_the_branch),),
+        (at_the_first(ranks.out_of_the_branch), at_the_first(ranks.decided_together)),
     ),
     "ranks/diverged-weights": Remedy(
         "Load or make the weights before wrapping the model in DDP, on every rank, or broadcast them once.",

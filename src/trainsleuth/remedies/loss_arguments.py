@@ -215,10 +215,17 @@ def in_full_precision(source: Source, line: int) -> str:
 
 def permuted(source: Source, line: int, order: list[int]) -> str:
     """A view or reshape to a shape of the same axes in another order becomes a permute."""
-    found = [call for call in calls_at(source, line, "view", "reshape") if isinstance(call.func, cst.Attribute) and len(call.args) == len(order)]
+    views = [call for call in calls_at(source, line, "view", "reshape") if isinstance(call.func, cst.Attribute) and call.args]
+    found = [call for call in views if len(call.args) == len(order)] or [call for call in views if _a_whole_shape(call)]
     if len(found) != 1:
         raise NotPossible(f"no single view in {source.path.name}:{line} has {len(order)} axes written out")
     call = found[0]
     assert isinstance(call.func, cst.Attribute)
     rewrite_as(source, call, f"{{x}}.permute({', '.join(map(str, order))})", x=call.func.value)
     return f"line {source.first_line(call)} exchanges the axes (permute), which a {called_name(call)} does not"
+
+
+def _a_whole_shape(call: cst.Call) -> bool:
+    """`view(logits.shape)`, `view(x.size())`, `view((b, c, h, w))`, `view(b, *sizes)`."""
+    starred = any(given.star for given in call.args)
+    return starred or (len(call.args) == 1 and isinstance(call.args[0].value, (cst.Name, cst.Attribute, cst.Call, cst.Tuple, cst.List)))

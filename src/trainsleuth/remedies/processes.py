@@ -23,7 +23,8 @@ LOCK_WITHIN = {  # how a lock is made, and what of it is taken and given back
 
 def spawn(source: Source) -> str:
     """Children are started anew: `spawn` wherever the file says `fork`, or where it says nothing."""
-    if not any(isinstance(node, cst.If) and "__name__" in source.code(node.test) for node in source.module.body):
+    guarded = any(isinstance(node, cst.If) and "__name__" in source.code(node.test) for node in source.module.body)
+    if not guarded and any(_does_something(node) for node in source.module.body):
         raise NotPossible('the program has no `if __name__ == "__main__":`, which spawned children need')
     found = [
         call for call in called(source, "get_context", "set_start_method")
@@ -50,6 +51,13 @@ def spawn(source: Source) -> str:
     if not made and not executors and not plain:
         raise NotPossible("no line of this file starts a process")
     return "children are started anew (spawn), not forked"
+
+
+def _does_something(node: cst.CSTNode) -> bool:
+    """Whether a statement at the top of a file runs something, as a script does and a module that is imported does not."""
+    if isinstance(node, (cst.For, cst.While, cst.With)):
+        return True
+    return isinstance(node, cst.SimpleStatementLine) and any(isinstance(part, cst.Expr) and isinstance(part.value, cst.Call) for part in node.body)
 
 
 def one_thread(source: Source) -> str:

@@ -6,10 +6,23 @@ import re
 
 import libcst as cst
 
-from trainsleuth.remedies.expressions import argument, called, calls_at, imported, iterated, loop_around, set_argument, unwrap
-from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
+from trainsleuth.remedies.expressions import (
+    add_import,
+    argument,
+    called,
+    calls_at,
+    imported,
+    iterated,
+    loop_around,
+    rewrite_as,
+    set_argument,
+    unwrap,
+)
+from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, names_in
 
 OF_SOME_RANKS = re.compile(r"(?i)rank|main|master|chief|primary|leader")  # in a condition: ranks differ in it
+OF_EVERY_MODULE = ("parameters", "named_parameters", "train", "eval", "to", "state_dict", "load_state_dict", "zero_grad", "requires_grad_",
+                   "modules", "named_modules", "children", "buffers", "module", "no_sync", "training", "cpu", "cuda", "apply")  # fmt: skip
 WRAPPERS = ("DistributedDataParallel", "DDP")
 COLLECTIVES = ("barrier", "all_reduce", "broadcast", "all_gather", "reduce", "gather", "scatter", "all_gather_object", "broadcast_object_list",
                "reduce_scatter", "all_to_all", "wait_for_everyone")  # fmt: skip
@@ -186,9 +199,41 @@ def wrap_the_rest(source: Source, line: int) -> str:
             for name in reversed(rest):
                 first, *others = last.value.args
                 call = last.value.with_changes(args=[first.with_changes(value=cst.parse_expression(name)), *others])
-                source.after(source.statement_of(last), f"{name} = {source.code(call)}")
-            return f"{', '.join(rest)} {'is' if len(rest) == 1 else 'are'} wrapped in DDP too (behind line {source.first_line(last)})"
+                source.before(source.statement_of(node), f"{name} = {source.code(call)}")
+                _through_the_module(source, name, source.first_line(node))
+            return f"{', '.join(rest)} {'is' if len(rest) == 1 else 'are'} wrapped in DDP too (before line {source.first_line(node)})"
     raise NotPossible("no model beside the wrapped one was found in the optimizer")
+
+
+def _through_the_module(source: Source, name: str, line: int) -> None:
+    """What a wrapped module has of its own is behind `.module` from here on."""
+    for node in source.all(cst.Attribute):
+        if source.code(node.value) == name and node.attr.value not in OF_EVERY_MODULE and source.first_line(node) > line:
+            rewrite_as(source, node.value, "{x}.module", x=node.value)
+
+
+def decided_together(source: Source, line: int) -> str:
+    """A branch with a collective in it, which each rank takes by numbers of its own: rank 0 decides for all."""
+    statement = source.statement_at(line)
+    collective = next((call for call in everything(statement) if isinstance(call, cst.Call) and called_name(call) in COLLECTIVES), None)
+    if collective is None:
+        raise NotPossible(f"{source.path.name}:{line} makes no collective itself")
+    package = source.code(collective.func.value) if isinstance(collective.func, cst.Attribute) else "torch.distributed"
+    function = source.enclosing(statement, cst.FunctionDef)
+    calls = called(source, function.name.value) if function is not None else []
+    for place in (statement, *(source.statement_of(call) for call in calls)):
+        branch = source.parent(source.parent(place) or place)
+        if not isinstance(branch, cst.If) or place not in list(branch.body.body) or isinstance(source.parent(branch), cst.If):
+            continue
+        if OF_SOME_RANKS.search(source.code(branch.test)) or branch.orelse is not None:  # `"__main__"` among them
+            continue
+        name = next(text for text in ("decision", "decided", "rank_zero_decides") if text not in names_in(source.module))
+        source.before(branch, f"{name} = [bool({source.code(branch.test)})]", f"{package}.broadcast_object_list({name}, src=0)")
+        source.replace(branch.test, cst.parse_expression(f"{name}[0]"))
+        if not isinstance(collective.func, cst.Attribute):
+            add_import(source, "import torch.distributed", "torch")
+        return f"rank 0 decides for all ranks in line {source.first_line(branch)}, so that all make the collective of line {line}, or none"
+    raise NotPossible(f"no branch that each rank decides for itself leads to {source.path.name}:{line}")
 
 
 def load_on_all(source: Source, line: int) -> str:

@@ -167,7 +167,8 @@ def judge(rule: str, before: Shown, after: Shown, in_turns: bool = False) -> tup
     """Whether the second run shows the cure of what the first one has; losses that work against each other do not fall by it."""
     assert after.outcome is not None
     measured = before.outcome is not None and rule not in before.rules and has(rule, before.outcome) is True  # it is seen by its number only
-    shown = rule in before.rules or measured or (rule.startswith(EXAMINED) and before.outcome is not None and has(rule, before.outcome))
+    alike = before.outcome is not None and rule in before.outcome.missing and before.learns_nothing  # the rule lacks facts in a short run
+    shown = rule in before.rules or measured or alike or (rule.startswith(EXAMINED) and before.outcome is not None and has(rule, before.outcome))
     if not shown and not before.stood:
         return False, "the program as it is did not show the finding again, so nothing can be compared"
     if before.stood:

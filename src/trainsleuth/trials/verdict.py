@@ -179,13 +179,15 @@ def _same_end(control: Outcome, turned: Outcome) -> bool:
 
 
 def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> Judged:
-    if has(rule, runs.control) is not True:
+    alone = rewritten and _shows_the_symptom_alone(rule, runs.control, symptom)
+    if has(rule, runs.control) is not True and not alone:
         return "inconclusive", "the control did not show the suspected mechanism again", ""
     if rule in PROVED_BY_NO_CHANGE:
         return other_proofs.changes_nothing(runs)
     unseen = (rewritten or rule in GONE_WITH_ITS_KNOB) and symptom == "hang" and has(rule, runs.turned) is None
+    unseen = unseen or (alone and has(rule, runs.turned) is not True)
     gone = unseen or removed(rule, runs.control, runs.turned)
-    if any(strayed(rule, runs.control, placebo) for placebo in runs.placebos):
+    if any(strayed(rule, runs.control, placebo) and not (alone and placebo.kind == "stalled") for placebo in runs.placebos):
         if gone and symptom != "loss" and runs.turned.kind in ("healthy", "stalled"):
             return other_proofs.beside_the_same_again(runs, symptom)
         return "inconclusive", "another seed alone already removes the mechanism", ""
@@ -220,6 +222,12 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return "refuted", "the mechanism is real and was removed, yet the loss stays where it is: this is not why", ""
     why = no_gain(rule, runs.control, runs.turned, runs.placebos)
     return _or_by_its_nature(rule, runs, f"the mechanism is real and was removed, but {why}", runs.other_seeds if leans(runs, LEAST_IN_PAIRS) else "")
+
+
+def _shows_the_symptom_alone(rule: str, control: Outcome, symptom: Symptom) -> bool:
+    """Whether the rule lacks the facts in so short a run, which stands still like the one that it judged; where lines are rewritten, the
+    change itself says what the mechanism is."""
+    return symptom == "loss" and control.kind == "stalled" and rule in control.missing
 
 
 def _by_heart(rule: str, runs: Runs) -> Judged:

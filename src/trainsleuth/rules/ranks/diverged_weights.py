@@ -78,7 +78,8 @@ def _past_the_wrapper(ranks: list[Rank]) -> Verdict:
 
 
 def _outside_the_wrapper(ranks: list[Rank]) -> Verdict:
-    """Part of the model is wrapped in DDP, and another part, which began equal on all ranks, drifts apart beside it."""
+    """Part of the model is wrapped in DDP, and another part drifts apart beside it. One that never was equal may be a rank's own share of a
+    large layer; then the program gathers something in each step itself."""
     if len(ranks) < 2 or any(not rank.chart.ddp for rank in ranks):
         return None
     one, other = ranks[:2]
@@ -87,6 +88,8 @@ def _outside_the_wrapper(ranks: list[Rank]) -> Verdict:
     if len(windows) < ENOUGH or not wrapped:
         return None
 
+    gathers = 4 * max(rank.collectives for rank in (one, other)) > one.chart.windows
+
     def equal(window: int, key: tuple[str, int], what: int, error: float) -> bool:
         return close(one.chart.looks[window][key][what], other.chart.looks[window][key][what], error)
 
@@ -94,7 +97,7 @@ def _outside_the_wrapper(ranks: list[Rank]) -> Verdict:
     shared = [key for key in keys if key[1] in wrapped and all(equal(window, key, 0, SAME_GRADIENT) for window in windows)]
     drifting = [
         key for key in keys
-        if key[1] not in wrapped and equal(windows[0], key, 1, OTHER_WEIGHT)
+        if key[1] not in wrapped and (equal(windows[0], key, 1, OTHER_WEIGHT) or not gathers)
         and sum(not equal(window, key, 0, OTHER_WEIGHT) for window in windows) > len(windows) / 2
         and not equal(windows[-1], key, 1, OTHER_WEIGHT)
     ]  # fmt: skip

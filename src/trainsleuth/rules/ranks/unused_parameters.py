@@ -17,7 +17,7 @@ When it is wrong
 from trainsleuth.case.entries import place
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, run_rule
-from trainsleuth.rules.side_by_side import ABOUT_RANKS, ranks_of, table
+from trainsleuth.rules.side_by_side import ABOUT_RANKS, Rank, ranks_of, table
 from trainsleuth.rules.wording import names
 
 MESSAGE = "Expected to have finished reduction in the prior iteration"
@@ -62,7 +62,7 @@ def _ran_ahead(run: RunChart) -> Verdict:
         for rank in ranks
         if rank.seen is not None and not rank.in_backward and waiting and rank.backwards > waiting[0].backwards
     ]
-    if not ahead:
+    if not ahead or _called_more(ahead[0], waiting[0]):
         return None
     made = next((at for fact in ahead[0].chart.ddp if (at := place(fact["at"]))), None)
     return Seen(
@@ -78,3 +78,11 @@ def _ran_ahead(run: RunChart) -> Verdict:
         step=waiting[0].chart.windows or None,
         rank=ahead[0].number,
     )
+
+
+def _called_more(ahead: Rank, waiting: Rank) -> bool:
+    """Whether the rank that is ahead stands in a collective of the program's own that the other has not entered, and no parameter of it was
+    ever seen without a gradient: then the calls do not fit together, and backward only paired up with the wrong one."""
+    called = ahead.waits_in()
+    silent = any(p.without_gradient for p in ahead.chart.parameters.values() if p.trainable and p.looks)
+    return called is not None and called.count > waiting.collectives and not silent
