@@ -14,6 +14,7 @@ from _trainsleuth_inside.heartbeat import FORWARD, OUTSIDE
 from _trainsleuth_inside.models import ModelRecord
 from _trainsleuth_inside.movement import plain, read_all
 from _trainsleuth_inside.standing import stands_for
+from _trainsleuth_inside.state_names import compare
 from _trainsleuth_inside.watch import Watch
 
 MOST_MODELS = 64
@@ -219,15 +220,21 @@ def install(watch: Watch, probe: Probe) -> None:
     @stands_for(load)
     def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = load(self, *args, **kwargs)
-        loaded(self, kwargs.get("assign", args[2] if len(args) > 2 else False))
+        loaded(self, kwargs.get("state_dict", args[0] if args else {}), kwargs.get("assign", args[2] if len(args) > 2 else False), result)
         return result
 
     @probe.guard
-    def loaded(module: Any, assign: bool) -> None:
-        rows = [watch.parameters.number(p) for p in module.parameters()]
+    def loaded(module: Any, given: Any, assign: bool, result: Any) -> None:
+        missing = set(getattr(result, "missing_keys", None) or ())
+        rows = [watch.parameters.number(p) for name, p in module.named_parameters() if name not in missing]
+        names = compare(given, module.state_dict()) if missing and getattr(result, "unexpected_keys", None) else None
         watch.facts.write(
             "weights_loaded", kind=type(module).__name__, at=places.of_frame(sys._getframe(2)), assign=bool(assign),
             params=rows[:4000], windows=watch.windows,
+            names=None if names is None else {
+                "given": len(given), "wanted": names.matched + len(names.missing), "matched": names.matched, "fits": names.fits,
+                "removes": names.removes, "adds": names.adds, "missing": names.missing[:3], "unexpected": names.unexpected[:3],
+            },
         )  # fmt: skip
         count_bad(module, "loaded", places.of_frame(sys._getframe(2)))
 

@@ -39,6 +39,7 @@ from trainsleuth.remedies import (
     registration,
     schedule,
     softmax,
+    state_names,
     static_function,
     stepping,
     targets,
@@ -529,6 +530,10 @@ REMEDIES: dict[str, Remedy] = {
     "autograd/custom-backward-wrong": Remedy(
         "Compare backward with torch.autograd.gradcheck in double precision; the formula is wrong.",
         (at_the_first(own_backward.left_to_autograd),),
+    ),
+    "checkpoint/weights-not-loaded": Remedy(
+        "Rename the keys while loading, or load into the module that the file was saved from; print what load_state_dict returns.",
+        (state_names.under_the_names_of_the_module,),
     ),
     "checkpoint/random-inside": Remedy(
         "Draw random numbers from torch inside a checkpointed block, or draw them outside and pass them in.",

@@ -88,12 +88,13 @@ def check(bench: Bench, finding: Diagnosed, patch: Patch, windows: int | None = 
     recorded = _shown(bench.case.facts, None)
     bench = replace(bench, windows=windows or _windows(bench, recorded))
     watched = [Path(place.file) for place in finding.where]
-    remedy = bench.trial("remedy", "patched", files=patch.files, watched=watched)
+    loss_at = bench.loss_named_by(finding.where)
+    remedy = bench.trial("remedy", "patched", files=patch.files, watched=watched, loss_at=loss_at)
     if recorded.stood:
         remedy = replace(remedy, hang_after=bench.hang_after())
     wanted = [remedy]
     if not recorded.stood:  # a run that stood still is its own control: to let it stand again only takes time
-        wanted.insert(0, bench.trial("control", "control", watched=watched))
+        wanted.insert(0, bench.trial("control", "control", watched=watched, loss_at=loss_at))
     got: dict[str, Known] = {}
     for events in _runs(bench, patch, wanted):
         for event in events:

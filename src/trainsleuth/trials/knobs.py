@@ -122,6 +122,8 @@ _ALL = (
          "inputs that are not finite", ("nan/bad-sample",), ("nan/loss-not-finite",)),
     Knob("finite-weights", "finite weights", "weights that are not finite before the first step are replaced by the mean of the others",
          "weights that are not finite from the start", ("nan/bad-weights",)),
+    Knob("names-matched", "names fit", "weights whose names differ by a prefix are loaded under the module's names",
+         "tensors of a file that the module does not know", ("checkpoint/weights-not-loaded",)),
     Knob("operation-guarded", "guarded", "the operation that made the first bad number gets operands that it bears",
          "the first number that is not finite",
          ("nan/log-of-zero", "nan/sqrt-at-zero", "nan/zero-division", "nan/exp-overflow", "nan/softmax-of-empty-row",
