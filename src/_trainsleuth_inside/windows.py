@@ -54,6 +54,7 @@ class OptimizerRecord:
         self._weight_copy: Any = None
         self._residue = False  # the last step's gradient is still there
         self._partly = False  # nobody looked when the present window began
+        self._latest: Optional[Backward] = None  # while no gradient has ever come to us
         self.pending: List[Backward] = []
         self._dropped: List[Backward] = []
         self._dropped_before: List[Backward] = []
@@ -87,6 +88,7 @@ class OptimizerRecord:
     def after_backward(self, backward: Backward) -> None:
         """Did this backward deliver a gradient to us?"""
         if self._sentinel is None:
+            self._latest = backward
             self._choose_sentinel()
         grad = self._sentinel_grad()
         self._row_backwards += 1
@@ -111,6 +113,8 @@ class OptimizerRecord:
 
     def before_step(self) -> None:
         self.in_step = True
+        if self._sentinel is None and self._latest is not None:
+            self._begins_late(self._latest)
         grad = self._sentinel_grad()
         if grad is not self._grad:
             self._residue = False  # the program put another gradient in its place, as with copies of the weights in 32 bit
@@ -216,6 +220,15 @@ class OptimizerRecord:
                     best = parameter
         if best is not None:
             self._sentinel = weakref.ref(best)
+
+    def _begins_late(self, latest: Backward) -> None:
+        """The first step after many backwards that had nothing for us: the search had become rare, and this step uses the latest of them."""
+        self._searches = 0
+        self._choose_sentinel()
+        self._latest = None
+        if self._sentinel is not None:
+            latest.used = True
+            self._partly = True
 
     def _sentinel_grad(self) -> Any:
         weight = self._sentinel() if self._sentinel is not None else None

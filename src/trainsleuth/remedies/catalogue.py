@@ -475,7 +475,8 @@ REMEDIES: dict[str, Remedy] = {
     "nan/diverged": Remedy(
         "Lower the learning rate, warm it up, or clip the gradients.",
         (
-            in_the_files(schedule.no_growth), at_the_first(learning_rate.smaller(10)), CLIPPED_BY_TRAINER,
+            in_the_files(not_finite.clip_behind_backward), in_the_files(schedule.no_growth),
+            at_the_first(learning_rate.smaller(10)), CLIPPED_BY_TRAINER,
             in_the_files(not_finite.clip_before_the_step), at_the_first(learning_rate.smaller(100)),
         ),
     ),
@@ -518,7 +519,8 @@ REMEDIES: dict[str, Remedy] = {
             at_the_first(in_place.not_from_a_cache, note="made here"),
             at_the_first(in_place.state_without_gradients, note="uses a result with its history"),
             at_the_first(in_place.detach_the_old_value, note="uses a result with its history"),
-            at_the_first(in_place.detach_the_state), at_the_first(in_place.computed_in_the_loop), at_the_first(in_place.keep_the_graph),
+            at_the_first(in_place.detach_the_state), at_the_first(in_place.detach_the_state_of_two),
+            at_the_first(in_place.computed_in_the_loop), at_the_first(in_place.keep_the_graph),
         ),
     ),
     "autograd/step-between-backwards": Remedy(
@@ -574,6 +576,7 @@ REMEDIES: dict[str, Remedy] = {
         "Keep the weights in 32 bit and compute in 16 bit under torch.autocast.",
         (
             in_the_files(half_precision.norms_in_full_precision),
+            at_the_first(half_precision.made_in_full_precision, note="made 16 bit"),
             when(r"bfloat16", trainer_setting(lightning={"precision": '"bf16-mixed"'})),
             when(r"\bfloat16", trainer_setting(lightning={"precision": '"16-mixed"'})),
         ),

@@ -7,7 +7,16 @@ import re
 import libcst as cst
 from libcst import matchers as m
 
-from trainsleuth.remedies.expressions import argument, called, calls_at, drop_argument, number_of, set_argument, text_of
+from trainsleuth.remedies.expressions import (
+    add_import,
+    argument,
+    called,
+    calls_at,
+    drop_argument,
+    number_of,
+    set_argument,
+    text_of,
+)
 from trainsleuth.remedies.gradients_discarded import looks_like_a_step
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
 from trainsleuth.remedies.values import written_out
@@ -220,6 +229,20 @@ def norms_in_full_precision(source: Source) -> str:
     else:
         source.replace(call, call.func.value)
     return f"line {source.first_line(call)} keeps the weights in 32 bit; compute in 16 bit under torch.autocast"
+
+
+def made_in_full_precision(source: Source, line: int) -> str:
+    """A model that `.to(dtype)` puts into 16 bit is put into 32 bit."""
+    for call in calls_at(source, line, "to"):
+        if not isinstance(call.func, cst.Attribute):
+            continue
+        given = argument(call, None, "dtype") or next((each for each in reversed(call.args) if "type" in source.code(each.value)
+                                                       or "float16" in source.code(each.value)), None)  # fmt: skip
+        if given is not None:
+            source.replace(given.value, cst.parse_expression("torch.float32"))
+            add_import(source, "import torch", "torch")
+            return f"line {line} keeps the weights in 32 bit; compute in 16 bit under torch.autocast"
+    raise NotPossible(f"{source.path.name}:{line} does not give a model another type")
 
 
 def backward_outside_autocast(source: Source, line: int) -> str:

@@ -212,6 +212,17 @@ def detach_the_state(source: Source, line: int) -> str:
     raise NotPossible("no state that goes from one step to the next was found")
 
 
+def detach_the_state_of_two(source: Source, line: int) -> str:
+    """The same for a state of several tensors, as an LSTM's is, where the file does not show that it is one."""
+    for place in _loops(source, line):
+        carried = _carried(source, place)
+        if carried is not None and not _is_a_pair(source, carried[0]):
+            name, statement = carried
+            source.after(statement, f"{name} = tuple(part.detach() for part in {name})")
+            return f"{name} is detached after line {source.first_line(statement)}: each step has a graph of its own"
+    raise NotPossible("no state of several tensors goes from one step to the next")
+
+
 def detach_the_old_value(source: Source, line: int) -> str:
     """A value that is kept and used anew in each step, as a moving mean is, comes without the history of the steps before."""
     for node in everything(source.statement_at(line)):
@@ -343,6 +354,9 @@ def second_loss_after_the_step(source: Source, line: int) -> str:
     backwards = [call for other in later for call in called(source, "backward", below=other)]
     loss = _name_of_the_loss(backwards[0]) if backwards else None
     made = next((other for other in reversed(before) if loss in _assigned(other)), None)
+    if made is None and loss is not None and (part := _part_from_before(source, before, later, loss)) is not None:
+        source.after(statement, source.code(part))
+        return f"what line {source.first_line(part)} computes is computed once more after the step in line {line}, from the weights that it leaves"
     if loss is None or made is None:
         raise NotPossible("the second loss is not computed in the same block, before the step")
     between = before[before.index(made) + 1 :]
@@ -353,6 +367,14 @@ def second_loss_after_the_step(source: Source, line: int) -> str:
     source.remove(made)
     source.after(statement, *first, source.code(made))
     return f"{loss} is computed after the step in line {line}, from the weights that it leaves"
+
+
+def _part_from_before(source: Source, before: list[Statement], later: list[Statement], loss: str) -> Statement | None:
+    """The statement before the step whose result had its own backward there, and is a part of the loss behind the step."""
+    made = next((other for other in later if loss in _assigned(other)), None)
+    firsts = {name for other in before for call in called(source, "backward", below=other) if (name := _name_of_the_loss(call)) is not None}
+    used = firsts & names_in(made) if made is not None else set()
+    return next((other for other in reversed(before) if _assigned(other) & used and isinstance(other, cst.SimpleStatementLine)), None)
 
 
 def _name_of_the_loss(backward: cst.Call) -> str | None:

@@ -105,6 +105,9 @@ def _second_of_an_optimizer(call: cst.Call) -> cst.Arg | None:
 def _divide(source: Source, node: cst.BaseExpression, factor: float) -> str:
     value = written_out(source, node)
     before = number_of(value)
+    if before is None and isinstance(node, (cst.Attribute, cst.Subscript)):  # from a file or the command line
+        source.replace(node, cst.parse_expression(f"{source.code(node)} / {factor:g}"))
+        return f"the learning rate {source.code(node)} is divided by {factor:g} (line {source.first_line(node)}); better set it so"
     if before is None or before <= 0:
         raise NotPossible("the learning rate is not a positive number")
     after = f"{before / factor:g}"

@@ -380,6 +380,25 @@ def _without_autocast(source: Source, statement: Statement, operands: Sequence[c
     source.edit(statement, inside)
 
 
+def clip_behind_backward(source: Source) -> str:
+    """Gradients that are clipped before backward has made them are not clipped: the call moves behind backward."""
+    for clip in called(source, "clip_grad_norm_", "clip_grad_value_"):
+        statement = source.statement_of(clip)
+        if not isinstance(statement, cst.SimpleStatementLine):
+            continue
+        block = source.block_of(statement)
+        behind = block[block.index(statement) + 1 :]
+        backward = next((other for other in behind if isinstance(other, cst.SimpleStatementLine) and called(source, "backward", below=other)), None)
+        if backward is None:
+            continue
+        between = behind[: behind.index(backward)]
+        if any(called(source, "step", below=other) for other in between):
+            continue
+        source.move_below([statement], backward)
+        return f"gradients are clipped behind the backward that makes them (line {source.first_line(backward)}), not before it"
+    raise NotPossible("no line clips gradients before backward has made them")
+
+
 def clip_before_the_step(source: Source) -> str:
     """Gradients are clipped to norm 1 between backward and step."""
     if called(source, "clip_grad_norm_", "clip_grad_value_", "unscale_"):
