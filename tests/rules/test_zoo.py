@@ -18,7 +18,7 @@ NEED_FRAMEWORKS = ("lightning", "hf_", "accelerate")
 QUICK_HEALTHY = (
     "gan_two_optimizers", "gradient_accumulation", "frozen_backbone", "lbfgs_closure", "warmup_from_zero", "policy_gradient",
     "vae", "simsiam_stop_gradient", "ema_teacher", "already_converged", "multitask_detach", "tied_weights",
-    "tiny_regression_loss", "sam_optimizer", "pcgrad_surgery", "adversarial_fgsm", "grad_scaler_early_skips",
+    "tiny_regression_loss", "sam_optimizer", "pcgrad_surgery", "adversarial_fgsm", "adversary_after_pretraining", "grad_scaler_early_skips",
     "plateau_then_learn", "noisy_labels", "contrastive_infonce", "frozen_batchnorm_finetune", "skip_nonfinite_guard",
 )  # fmt: skip
 

@@ -112,14 +112,16 @@ def install(watch: Watch, probe: Probe) -> None:
 
     def describe(record: ModelRecord, module: Any) -> None:
         parameters = list(module.named_parameters())
-        hidden = unregistered(torch, module, made_at)
+        hidden, holder = unregistered(torch, module, made_at), ""
+        if not hidden:
+            holder, hidden = held_loosely(torch, module, made_at, sys._getframe(4))
         for _, parameter in parameters[:4000]:
             watch.parameters.remember(parameter)
         watch.facts.write(
             "model", id=record.name, kind=record.kind, at=places.of_frame(sys._getframe(4)),
             params=watch.parameters.describe(parameters), made=_creation(module, made_at),
             modules=[[path, type(child).__name__] for path, child in module.named_modules()][:1000],
-            plain=record.describe_plain(watch, hidden), windows=watch.windows,
+            plain=record.describe_plain(watch, hidden), holder=holder, windows=watch.windows,
         )  # fmt: skip
 
     def describe_mode(record: ModelRecord, module: Any, setting: Tuple[bool, bool, Optional[str]]) -> None:
@@ -333,6 +335,18 @@ def unregistered(torch: Any, module: Any, made_at: Dict[int, Any]) -> List[Tuple
                 if not name.startswith("_"):
                     _collect(torch, f"{path}.{name}".lstrip("."), value, registered, known, rows, 0, made_at)
     return rows[:MOST_NAMES]
+
+
+def held_loosely(torch: Any, module: Any, made_at: Dict[int, Any], frame: Any) -> Tuple[str, List[Tuple[str, str, Any, List[Any]]]]:
+    """The module whose method calls this one and holds it in a plain list, without being called itself: its kind, and what it hides."""
+    while frame is not None and places.kind_of(frame.f_code.co_filename) != places.USER:
+        frame = frame.f_back
+    owner = frame.f_locals.get("self") if frame is not None else None
+    if not isinstance(owner, torch.nn.Module) or any(child is module for child in owner.modules()):
+        return "", []
+    rows = unregistered(torch, owner, made_at)
+    own = {id(parameter) for parameter in module.parameters()}
+    return (type(owner).__name__, rows) if any(id(parameter) in own for row in rows for parameter in row[3]) else ("", [])
 
 
 def _collect(

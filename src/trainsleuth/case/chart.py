@@ -214,7 +214,7 @@ class ProcessChart:
         known = self.models.get(fact["id"])
         if known is None:
             known = self.models[fact["id"]] = Model(fact["id"], fact["kind"], place(fact["at"]), numbers, modules, [], {})
-        known.parameters, known.modules, known.plain = numbers, modules, fact.get("plain", [])
+        known.parameters, known.modules, known.plain, known.holder = numbers, modules, fact.get("plain", []), fact.get("holder", "")
         creation = {path: (place(at), made) for path, at, made in fact.get("made", [])}
         known.made = {path: at for path, (at, _) in creation.items() if at is not None}
         for path, kind, _, at, hidden in fact.get("plain", []):

@@ -131,6 +131,7 @@ class Model:
     modules: dict[str, str]
     plain: list[list[Any]]
     made: dict[str, Place]  # the line that built a module, by its path
+    holder: str = ""  # the kind of a module that hides it in a plain list and is not called itself
     modes: dict[tuple[bool, bool], Fact] = field(default_factory=dict)
     first_modes: dict[tuple[bool, bool], Fact] = field(default_factory=dict)
     windows_without_grad: int = 0  # windows in which it was called without gradients

@@ -22,7 +22,8 @@ def register(desk: Desk, finding: Diagnosed) -> str:
         for node in source.all(cst.Assign):
             target = node.targets[0].target
             if len(node.targets) == 1 and _of_self(target) and target.attr.value in names:  # type: ignore[attr-defined]
-                said += [_wrapped(source, node, target.attr.value)]  # type: ignore[attr-defined]
+                name = target.attr.value  # type: ignore[attr-defined]
+                said += [_wrapped(source, node, name) or _given(source, node, name, finding)]
     said = [text for text in said if text]
     if not said:
         raise NotPossible("no assignment of these attributes has a form that can be wrapped")
@@ -41,6 +42,16 @@ def register_beside(desk: Desk, finding: Diagnosed) -> str:
                 source.after(source.statement_of(node), f"self.{name}_modules = {listed}")
                 return f"the layers in {name} are registered in a list beside it (line {source.first_line(node)})"
     raise NotPossible("no attribute holds layers inside of pairs or records")
+
+
+def _given(source: Source, node: cst.Assign, name: str, finding: Diagnosed) -> str:
+    """`self.layers = layers`: the evidence tells whether a list or a dictionary was given."""
+    listed = next((found[1] for text in finding.evidence if (found := re.search(rf"\b{name}\[(\d|['\"])", text))), "")
+    if not listed or not isinstance(node.value, (cst.Name, cst.Attribute)):
+        return ""
+    kind = "ModuleList" if listed.isdigit() else "ModuleDict"
+    rewrite_as(source, node.value, f"{torch_nn(source)}.{kind}({{x}})", x=node.value)
+    return f"{name} is an nn.{kind} (line {source.first_line(node)})"
 
 
 def _attributes(finding: Diagnosed) -> set[str]:

@@ -37,9 +37,10 @@ def rule(chart: ProcessChart) -> Verdict:
         if max(p.looks for p in parameters) < 3:
             return Missing("three windows with a backward")
         places = list(dict.fromkeys(place(row[3]) for row in lost if row[3]))
+        caller = Spot(model.at, f"{model.holder} calls them here") if model.holder and model.at else None
         return Seen(
-            title=f"{count(lost, 'layer')} of {model.kind} {'is' if len(lost) == 1 else 'are'} invisible to torch and never trained",
-            where=[Spot(at, "not registered: a plain list, dict or attribute holds it") for at in places[:3] if at]
+            title=f"{count(lost, 'layer')} of {model.holder or model.kind} {'is' if len(lost) == 1 else 'are'} invisible to torch and never trained",
+            where=[*(Spot(at, "not registered: a plain list, dict or attribute holds it") for at in places[:3] if at), *([caller] if caller else [])]
             or [Spot(model.at, "the model that is called here") if model.at else None],
             evidence=[
                 f"{', '.join(f'{row[0]} ({row[1]})' for row in lost[:4])}: gradient in every window looked at, moved by 0",
