@@ -134,11 +134,14 @@ def leans(runs: Runs, least: float = LEAST_GAIN / 2) -> bool:
     return before.last - after.last > max(2 * error, _worth(before, after, least))
 
 
-def hardly_learns(control: Outcome, turned: Outcome) -> bool:
-    """Whether a loss that falls falls next to nothing, beside what it does with the knob: what looked as if it was meant was not."""
+def hardly_learns(control: Outcome, turned: Outcome, never_meant: bool = False) -> bool:
+    """Whether a loss that falls falls next to nothing, beside what it does with the knob: what looked as if it was meant was not. Of what is
+    never meant less is asked."""
     before, after = compared(control, turned)
     if before is None or after is None or turned.kind != "healthy":
         return False
+    if never_meant and before.drop < abs(before.first) / 2 and MANY_TIMES * after.last < before.last:
+        return True
     return before.drop < HARDLY * abs(before.first) and after.drop > MANY_TIMES * max(before.drop, 0.0)
 
 

@@ -37,6 +37,7 @@ PROVED_BY_THE_SAME_LINE = ("hang/dataloader-worker",)  # where the workers go an
 NEVER_BELOW_ZERO = ("data/labels-out-of-range", "stall/probabilities-not-logs")  # lower is not better then
 PROVED_BY_A_REAL_TASK = ("data/labels-constant",)  # one answer is learnt at once; with labels that vary there is something to learn
 GONE_WITH_ITS_KNOB = ("hang/python-lock",)  # its knob leaves no two locks, whatever the stacks of a run that goes on do not show
+NEVER_MEANT = ("stall/wrong-softmax-axis",)  # a note because it may do no harm, not because somebody may want it
 CHANGED_NOTHING = "the knob changed neither the mechanism nor the outcome"
 BEYOND_MEASURE = 1e4  # times the loss at the beginning
 SEEN_IN_SCORES = ("data/not-shuffled",)  # a loss over sorted batches is another quantity than one over mixed ones
@@ -71,7 +72,8 @@ def judge(rule: str, control: Known, turned: Known, placebos: Sequence[Known], r
         None if same_again is None else seen(same_again.outcome), None if exchanged is None else exchanged.outcome, in_turns,
     )  # fmt: skip
     trials = (control, turned, *placebos, *repeats, *(one for one in (same_again, exchanged) if one is not None))
-    if note and symptom == "loss" and control.outcome.kind == "healthy" and not hardly_learns(control.outcome, turned.outcome):
+    sick = hardly_learns(control.outcome, turned.outcome, rule in NEVER_MEANT)
+    if note and symptom == "loss" and control.outcome.kind == "healthy" and not sick:
         why = "the control learns, and the finding is only a note: there is no symptom to explain"
         return Verdict(rule, "inconclusive", why, trials)
     unfit = _unfit(runs, symptom)

@@ -3,7 +3,7 @@
 What it detects
     A model with Dropout or BatchNorm runs in train mode without gradients on the batches of another loader than the one it is
     trained from, or a loss is computed there without gradients. Or a copy of it that no optimizer holds (an average of the weights) does,
-    and its BatchNorm layers learn from that.
+    and its BatchNorm layers learn from that. Or the model is in eval mode and BatchNorm layers in it are not.
 Why it matters
     Dropout makes the result noisy and too low, and BatchNorm learns from the validation data: its running statistics leak.
 How it is confirmed
@@ -21,7 +21,7 @@ from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
 from trainsleuth.rules.wording import count
 
 
-@cause_rule("mode/train-during-validation", settled_by=("eval-mode",))
+@cause_rule("mode/train-during-validation", settled_by=("eval-mode",), masks=("stall/metric-does-not-follow-loss",))
 def rule(chart: ProcessChart) -> Verdict:
     for model in chart.models.values():
         fact = model.modes.get((True, True)) or model.modes.get((True, False))
@@ -61,7 +61,39 @@ def rule(chart: ProcessChart) -> Verdict:
             advice=["Call `model.eval()` before validation and `model.train()` after it."],
             look_for="bare-eval",
         )
-    return _of_a_copy(chart)
+    return _in_part(chart) or _of_a_copy(chart)
+
+
+def _in_part(chart: ProcessChart) -> Verdict:
+    """The model is in eval mode and some of its BatchNorm layers are not: a `train()` of a part's own that forgets the mode it is given."""
+    for model in chart.models.values():
+        fact = model.modes.get((False, False))
+        if fact is None or fact["eval_count"] > len(fact["in_eval"]) or not any(p.owners for p in map(chart.parameters.get, model.parameters) if p):
+            continue
+        asleep = {path for path, _, _ in fact["in_eval"]}
+        awake = [path for path, kind in model.modules.items() if "BatchNorm" in kind and path not in asleep]
+        trained_from = {loader for (_, grad, loader) in model.calls if grad}
+        calls = sum(n for (training, grad, loader), n in model.calls.items() if not training and not grad and loader not in trained_from)
+        if not awake or calls < 2 or not trained_from:
+            continue
+        key = next((key for key in model.calls if not key[0] and not key[1]), None)
+        at = model.places.get(key) if key is not None else None
+        made = next((at for path, at in sorted(model.made.items()) if path and any(each.startswith(f"{path}.") for each in awake)), None)
+        return Seen(
+            title=f"the model is validated in eval mode, but {count(awake, 'BatchNorm layer')} of it in train mode",
+            where=[
+                Spot(at, "validated here, with parts in train mode") if at else None,
+                Spot(made, "made here; eval() does not reach all of it") if made else None,
+            ],
+            evidence=[
+                f"in train mode while {model.kind} is in eval mode: {', '.join(awake[:4])}{f' and {len(awake) - 4} more' if len(awake) > 4 else ''}",
+                f"{calls:,} forwards without gradients, on batches that it is not trained on; these layers learn from them",
+            ],
+            severity="warning",
+            statement="a part of the model does not pass eval() on (a train() of its own that forgets its mode, or a call of train() on the part)",
+            advice=["Let an own `train(self, mode=True)` call `super().train(mode)`, or drop it."],
+        )
+    return None
 
 
 def _of_a_copy(chart: ProcessChart) -> Verdict:
