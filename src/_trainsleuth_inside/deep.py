@@ -56,6 +56,8 @@ class DeepWindow:
         self._of_one: List[List[Any]] = []  # softmaxes over a single element
         self._log_softmaxes: List[List[Any]] = []
         self._not_last: List[List[Any]] = []  # softmaxes over another axis than the last
+        self._drawn: List[List[Any]] = []  # samples that pass no gradient, of distributions that could
+        self._scored = False  # somebody asks for the log_prob of one
         self._pairs: List[List[Any]] = []  # where a column meets a row of the same length
         self._tokens: List[Any] = []  # what was looked up in embeddings
         self._patched: List[Tuple[Any, str, Any]] = []
@@ -102,6 +104,7 @@ class DeepWindow:
                 given = _first_tensor(self._torch, args)
                 if given is not None and record.parent < 0 and len(self._given) < MOST_GIVEN:
                     self._given.append(given.detach())
+                self._takes_a_sample(given)
                 record.input = self._sampled(given)
         self._cost += time.perf_counter() - began
         return record
@@ -248,6 +251,8 @@ class DeepWindow:
     def _note_cut(self, name: str, tensor: Any) -> None:
         if len(self._cuts) >= MOST_CUTS:
             return
+        if name == "no_grad":
+            self._note_sample(sys._getframe(3))
         with self._plainly():
             if tensor is not None and not (tensor.requires_grad and tensor.grad_fn is not None):
                 return
@@ -269,6 +274,37 @@ class DeepWindow:
                     source = call.order
                     break
         self._cuts.append([name, at, len(self._calls), source, size, node])
+
+    def _note_sample(self, frame: Any) -> None:
+        """`sample()` of torch.distributions switches gradients off for itself."""
+        if "torch/distributions/" not in frame.f_code.co_filename.replace("\\", "/") or frame.f_code.co_name != "sample":
+            return
+        drawn = frame.f_locals.get("self")
+        if not self._torch.is_grad_enabled() or not getattr(drawn, "has_rsample", False) or len(self._drawn) >= MOST_CUTS:
+            return
+        inner = getattr(drawn, "base_dist", drawn)
+        with self._plainly():
+            learnt = any(isinstance(value, self._torch.Tensor) and value.grad_fn is not None for value in vars(inner).values())
+        if learnt:
+            size = max((value.numel() for value in vars(inner).values() if isinstance(value, self._torch.Tensor)), default=0)
+            self._drawn.append([places.of_frame(frame), type(drawn).__name__, size, False])
+            for kind in {type(drawn), type(inner)}:
+                self._shadow(kind, "log_prob", self._scoring(kind.log_prob))
+
+    def _takes_a_sample(self, given: Any) -> None:
+        """A sample without gradients does harm where a layer computes on: what is only shown, or handed to an environment, does none."""
+        if not self._drawn or given is None or given.requires_grad or not given.is_floating_point() or not self._torch.is_grad_enabled():
+            return
+        for row in self._drawn:
+            row[3] = row[3] or given.numel() >= row[2]
+
+    def _scoring(self, original: Any) -> Any:
+        @stands_for(original)
+        def log_prob(this: Any, *args: Any, **kwargs: Any) -> Any:
+            self._scored = True
+            return original(this, *args, **kwargs)
+
+        return log_prob
 
     def _given_to_decorated(self, frame: Any) -> Any:
         """The first tensor with a graph that a function under `@torch.no_grad()` is given."""
@@ -304,6 +340,7 @@ class DeepWindow:
         of_one, pairs, log_softmaxes = self._of_one, self._pairs, self._log_softmaxes
         elsewhere = summed_elsewhere(seen) if self._not_last else []
         not_summed = [row for row in self._not_last if (row[1], row[2]) in elsewhere]
+        drawn, scored = self._drawn, self._scored
         self._forget()
         reached = [watch.parameters.number(leaf) for leaf in leaves]
         window = watch.windows
@@ -318,6 +355,7 @@ class DeepWindow:
             watch.facts.write(
                 "deep", window=window, at=at, calls=rows, cuts=cuts, chain=chain, reached=reached[:4000], nodes=len(nodes),
                 softmax_of_one=of_one, log_softmaxes=log_softmaxes, pairs=pairs, not_summed=not_summed,
+                drawn=drawn, scored=scored,
             )  # fmt: skip
 
         from _trainsleuth_inside.movement import read_all
@@ -360,6 +398,7 @@ class DeepWindow:
     def _forget(self) -> None:
         self._calls, self._cuts, self._stack, self._of_one, self._pairs, self._tokens, self._given = [], [], [], [], [], [], []
         self._samples, self._log_softmaxes, self._not_last = Samples(self._torch), [], []
+        self._drawn, self._scored = [], False
 
     def _walk(self, root: Any) -> Tuple[List[Any], List[Any], List[List[Any]]]:
         seen: Dict[int, Any] = {}

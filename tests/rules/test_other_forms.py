@@ -1283,3 +1283,153 @@ def test_weights_that_are_summed_over_another_axis_than_the_softmax(run_source: 
 def test_weights_that_sum_to_one_where_they_are_summed_are_no_finding(run_source: Run, weigh: str) -> None:
     seen = run_source(ATTENTION.format(weigh=weigh))
     assert "stall/wrong-softmax-axis" not in seen.rules, seen.why()
+
+
+SAMPLED = """
+    import torch
+    from torch import nn
+    from torch.distributions import Normal, kl_divergence
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    inward, outward = nn.Linear(8, 4), nn.Linear(2, 8)
+    optimizer = torch.optim.Adam([*inward.parameters(), *outward.parameters()], lr=1e-3)
+    for step in range(60):
+        x = torch.randn(32, 8)
+        mean, spread = inward(x).chunk(2, -1)
+        q = Normal(mean, spread.exp())
+        {loss}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_sample_that_a_layer_computes_on_with_is_named(run_source: Run) -> None:
+    seen = run_source(SAMPLED.format(loss="loss = (outward(q.sample()) - x).pow(2).mean() + kl_divergence(q, Normal(0, 1)).mean()"))
+    assert "stall/sample-without-gradient" in seen.rules, seen.why()
+
+
+@pytest.mark.parametrize("loss", [
+    "loss = (outward(q.rsample()) - x).pow(2).mean()",
+    "z = q.sample(); loss = (-q.log_prob(z) * (outward(z) - x).pow(2).sum(-1, keepdim=True).detach()).mean() + outward(z).pow(2).mean()",
+    "loss = (outward(mean) - x).pow(2).mean(); shown = q.sample().mean().item()",
+    "with torch.no_grad():\n            z = q.sample()\n        loss = (outward(z) - x).pow(2).mean() + (outward(mean) - x).pow(2).mean()",
+])  # fmt: skip
+def test_samples_that_need_no_gradient_are_no_finding(run_source: Run, loss: str) -> None:
+    seen = run_source(SAMPLED.format(loss=loss))
+    assert "stall/sample-without-gradient" not in seen.rules, seen.why()
+
+
+MODES = """
+    import torch
+    from torch import nn
+
+    class Part(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(6, 16), {layer}, nn.ReLU())
+
+        def forward(self, x):
+            return self.body(x)
+
+        def train(self, mode=True):
+            return super().train({passed})
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = nn.Sequential(Part(), nn.Linear(16, 2))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    data = torch.utils.data.TensorDataset(torch.randn(256, 6), torch.randint(0, 2, (256,)))
+    train = torch.utils.data.DataLoader(data, 32, shuffle=True)
+    held = torch.utils.data.DataLoader(data, 32)
+    for epoch in range(5):
+        model.train()
+        for x, y in train:
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            right = sum((model(x).argmax(1) == y).sum().item() for x, y in held)
+"""
+
+
+def test_a_part_that_stays_in_train_mode_while_the_model_is_validated(run_source: Run) -> None:
+    seen = run_source(MODES.format(layer="nn.BatchNorm1d(16)", passed=""))
+    assert seen.rules[:1] == ["mode/train-during-validation"], seen.why()
+    assert "1 BatchNorm layer of it in train mode" in seen.findings[0]["title"]
+
+
+@pytest.mark.parametrize(("layer", "passed"), [("nn.BatchNorm1d(16)", "mode"), ("nn.Dropout(0.2)", "")])
+def test_dropout_that_stays_on_in_validation_may_be_meant(run_source: Run, layer: str, passed: str) -> None:
+    seen = run_source(MODES.format(layer=layer, passed=passed))
+    assert "mode/train-during-validation" not in seen.rules, seen.why()
+
+
+HELD = """
+    import torch
+    from torch import nn
+
+    class Stack(nn.Module):
+        def __init__(self, parts):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(1))
+            self.parts = {parts}
+
+        def energy(self, x):
+            for part in self.parts:
+                x = x + part(x).tanh()
+            return (self.scale * x).pow(2).sum(-1)
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    stack = Stack([nn.Linear(6, 6) for _ in range(3)])
+    optimizer = torch.optim.Adam(stack.parameters(), lr=1e-2)
+    for step in range(60):
+        loss = stack.energy(torch.randn(32, 6)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_layers_that_a_module_hides_which_is_never_called_itself(run_source: Run) -> None:
+    seen = run_source(HELD.format(parts="parts"))
+    assert seen.rules[:1] == ["stall/unregistered-modules"], seen.why()
+    assert seen.findings[0]["title"].startswith("3 layers of Stack")
+    assert not run_source(HELD.format(parts="nn.ModuleList(parts)")).loud
+
+
+LOADED = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    whole = nn.ModuleDict({{"body": nn.Linear(6, 16), "head": nn.Linear(16, 2)}})
+    body, head = nn.Linear(6, 16), nn.Linear(16, 2)
+    body.load_state_dict({state}, strict=False)
+    optimizer = torch.optim.Adam([*body.parameters(), *head.parameters()], lr=1e-2)
+    for step in range(60):
+        x = torch.randn(32, 6)
+        loss = nn.functional.cross_entropy(head(body(x).relu()), (x[:, 0] > 0).long())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_weights_under_names_that_the_module_does_not_know(run_source: Run) -> None:
+    for state, note in (("whole.state_dict()", "take 'body.' away"), ("{'other': torch.ones(2)}", "loads nothing")):
+        seen = run_source(LOADED.format(state=state))
+        assert seen.rules[:1] == ["checkpoint/weights-not-loaded"], seen.why()
+        assert note in seen.findings[0]["where"][0]["note"]
+
+
+@pytest.mark.parametrize("state", [
+    "whole['body'].state_dict()", "{'bias': torch.zeros(16)}", "{**whole['body'].state_dict(), 'extra': torch.ones(1)}",
+])  # fmt: skip
+def test_weights_that_fit_or_are_a_part_are_no_finding(run_source: Run, state: str) -> None:
+    assert not run_source(LOADED.format(state=state)).loud

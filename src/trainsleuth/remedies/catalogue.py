@@ -219,6 +219,9 @@ REMEDIES: dict[str, Remedy] = {
         (at_the_first(graph_cuts.detached_for_the_first_only), at_the_first(graph_cuts.listed_first), at_the_first(graph_cuts.uncut),
          at_the_first(graph_cuts.gradients_on)),
     ),
+    "stall/sample-without-gradient": Remedy(
+        "Draw by rsample() instead of sample().", (at_the_first(graph_cuts.reparameterised, note="cuts the graph here"),),
+    ),
     "stall/learning-rate-zero": Remedy(
         "Print the learning rate where the optimizer is built, and follow it back to where it becomes 0.",
         (at_the_first(learning_rate.divide_truly),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 from libcst import matchers as m
 
-from trainsleuth.remedies.expressions import argument, called, number_of, put_on, rewrite_as, unwrap
+from trainsleuth.remedies.expressions import argument, called, calls_at, number_of, put_on, rewrite_as, unwrap
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, is_method_call
 
 NO_GRADIENTS = ("no_grad", "inference_mode", "set_grad_enabled")
@@ -193,3 +193,13 @@ def listed_first(source: Source, line: int) -> str:
 
 def _stack(source: Source, node: cst.BaseExpression) -> cst.BaseExpression:
     return cst.Call(func=cst.parse_expression("torch.stack"), args=[cst.Arg(node)])
+
+
+def reparameterised(source: Source, line: int) -> str:
+    """`q.sample()` becomes `q.rsample()`."""
+    found = [call for call in calls_at(source, line, "sample") if isinstance(call.func, cst.Attribute)]
+    if len(found) != 1:
+        raise NotPossible(f"{source.path.name}:{line} does not draw one sample itself")
+    func = cst.ensure_type(found[0].func, cst.Attribute)
+    source.replace(func.attr, cst.Name("rsample"))
+    return f"line {line} draws by rsample(), so that gradients pass"

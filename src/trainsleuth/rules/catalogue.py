@@ -22,6 +22,7 @@ MODULES = (
     "hang.input_blocked", "hang.pipe_nobody_reads", "hang.two_openmp_runtimes",
     "stall.flat_loss", "stall.uniform_predictions",
     "stall.optimizer_never_steps", "stall.params_not_in_optimizer", "stall.unregistered_modules", "stall.no_gradient",
+    "stall.sample_without_gradient",
     "stall.learning_rate_zero", "stall.scaler_skips_steps",
     "precision.step_without_unscale", "precision.loss_not_scaled", "precision.clip_before_unscale", "precision.optimizer_epsilon",
     "precision.no_grad_scaler", "precision.gradient_underflow", "precision.norm_weights_frozen", "precision.loss_computed_in_half",

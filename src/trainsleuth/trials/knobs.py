@@ -67,7 +67,7 @@ class Knob:
             return {"at": [[place.file, place.line] for place, _ in axes[:1]], "axis": int(axes[0][1])} if axes else {}
         if self.name == "ranks-do-not-wait":
             return {"at": [[place.file, place.line] for place in where], "in_backward": any("backward" in place.note for place in where)}
-        if self.name in ("graph-kept", "own-share", "same-shape-loss", "backward-by-autograd"):
+        if self.name in ("graph-kept", "reparameterised", "own-share", "same-shape-loss", "backward-by-autograd"):
             return {"at": [[place.file, place.line] for place in where]}
         return dict(self.given)
 
@@ -89,6 +89,8 @@ _ALL = (
          "steps per backward", ("stall/optimizer-never-steps",)),
     Knob("graph-kept", "graph kept", "the named lines no longer cut the graph (detach, data, no_grad)",
          "layers that run in training and get no gradient", ("stall/no-gradient",)),
+    Knob("reparameterised", "reparameterised", "the named lines draw by rsample(), so that gradients pass",
+         "samples that are drawn without gradients", ("stall/sample-without-gradient",)),
     Knob("train-mode", "train mode", "modules are in train mode during each forward that records gradients",
          "mode-sensitive modules in eval mode during training", ("mode/eval-during-training",), STALLS),
     Knob("eval-mode", "eval mode", "modules are in eval mode during each forward without gradients",
