@@ -103,6 +103,16 @@ def _guards(torch: Any) -> Dict[str, Guard]:
     def masked(args: List[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
         return [args[0].clamp_min(torch.finfo(args[0].dtype).min), *args[1:]], kwargs
 
+    def attended(args: List[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
+        for name in ("key_padding_mask", "attn_mask"):
+            mask = kwargs.get(name)
+            if isinstance(mask, torch.Tensor):
+                hidden = mask if mask.dtype == torch.bool else mask == -math.inf
+                if name == "attn_mask" and mask.dtype == torch.bool and "key_padding_mask" not in kwargs:
+                    hidden = ~mask  # scaled_dot_product_attention says what may be seen
+                kwargs[name] = torch.where(hidden.all(-1, keepdim=True), ~mask if mask.dtype == torch.bool else torch.zeros_like(mask), mask)
+        return args, kwargs
+
     def spread(args: List[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
         sizes = args[0].shape
         axes = kwargs.get("dim", next((value for value in args[1:] if not isinstance(value, bool)), None))
@@ -115,7 +125,9 @@ def _guards(torch: Any) -> Dict[str, Guard]:
     def ctc(args: List[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
         return args[:6], {**kwargs, "zero_infinity": True}
 
-    found: Dict[str, Guard] = {"ctc_loss": ctc, "reciprocal": above_zero}
+    found: Dict[str, Guard] = {
+        "ctc_loss": ctc, "reciprocal": above_zero, "multi_head_attention_forward": attended, "scaled_dot_product_attention": attended,
+    }  # fmt: skip
     for names, guard in (
         (ABOVE_ZERO, above_zero),
         (DIVISIONS, divisor),

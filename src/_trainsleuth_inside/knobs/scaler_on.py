@@ -25,7 +25,7 @@ def turn(watch: Any) -> None:
 
     @functools.wraps(own)
     def scale(self: Any, outputs: Any) -> Any:
-        pending["own"] = True
+        pending["own"] = self._enabled  # one that is switched off (made for a device that is not there) scales nothing
         return own(self, outputs)
 
     @functools.wraps(backward)

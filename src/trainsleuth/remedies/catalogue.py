@@ -466,7 +466,7 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "nan/softmax-of-empty-row": Remedy(
         "A row that is masked as a whole has no softmax: mask with the lowest finite number, or leave such rows out.",
-        (at_the_first(not_finite.finite_mask),),
+        (at_the_first(not_finite.finite_mask), at_the_first(not_finite.rows_that_keep_an_entry)),
     ),
     "nan/variance-of-one-sample": Remedy(
         "The deviation of one sample is 0 / 0: drop_last=True, or correction=0.",
@@ -556,11 +556,11 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "precision/no-grad-scaler": Remedy(
         "Use torch.amp.GradScaler with float16, or bfloat16, which needs none.",
-        (in_the_files(half_precision.add_a_scaler), in_the_files(half_precision.bf16)),
+        (in_the_files(half_precision.add_a_scaler, half_precision.scaler_for_the_device), in_the_files(half_precision.bf16)),
     ),
     "precision/gradient-underflow": Remedy(
         "Use torch.amp.GradScaler with float16, or bfloat16.",
-        (in_the_files(half_precision.add_a_scaler), in_the_files(half_precision.bf16)),
+        (in_the_files(half_precision.add_a_scaler, half_precision.scaler_for_the_device), in_the_files(half_precision.bf16)),
     ),
     "precision/scale-collapsed": Remedy(
         "Find the operation that overflows and compute it in 32 bit, or use bfloat16.", (in_the_files(half_precision.bf16),),

@@ -245,6 +245,17 @@ def made_in_full_precision(source: Source, line: int) -> str:
     raise NotPossible(f"{source.path.name}:{line} does not give a model another type")
 
 
+def scaler_for_the_device(source: Source) -> str:
+    """`GradScaler()` is one for CUDA, and switched off where there is none: it is made for the device of the autocast."""
+    devices = {source.code(given.value) for call in called(source, "autocast") if (given := argument(call, 0, "device_type")) is not None}
+    scalers = [call for call in called(source, "GradScaler") if argument(call, 0, "device") is None]
+    if len(devices) != 1 or len(scalers) != 1 or "cuda.amp" in source.code(scalers[0].func):
+        raise NotPossible("no scaler was found that is made for another device than the autocast")
+    first = cst.Arg(cst.parse_expression(devices.pop()))
+    source.edit(scalers[0], lambda updated: updated.with_changes(args=[first, *cst.ensure_type(updated, cst.Call).args]))
+    return f"the scaler in line {source.first_line(scalers[0])} is made for the device of the autocast"
+
+
 def backward_outside_autocast(source: Source, line: int) -> str:
     """backward, and what follows it, leaves the autocast block."""
     statement = source.statement_at(line)

@@ -322,6 +322,17 @@ def finite_mask(source: Source, line: int) -> str:
     raise NotPossible("no mask of -inf was found near the softmax")
 
 
+def rows_that_keep_an_entry(source: Source, line: int) -> str:
+    """A mask for an attention module that hides a whole row hides nothing of that row."""
+    for call in calls_at(source, line):
+        for given in call.args:
+            named = given.keyword is not None and given.keyword.value.endswith(("key_padding_mask", "attn_mask", "src_mask"))
+            if named and isinstance(given.value, (cst.Name, cst.Attribute, cst.Subscript)):
+                rewrite_as(source, given.value, "{x} & ~{x}.all(-1, keepdim=True)", x=given.value)
+                return f"line {line}: a row that is masked as a whole keeps its entries"
+    raise NotPossible(f"{source.path.name}:{line} gives no mask by its name")
+
+
 def deviation_of_one(source: Source, line: int) -> str:
     """The deviation of a single sample is 0, not 0 / 0."""
     found = calls_at(source, line, "std", "var", "std_mean", "var_mean")

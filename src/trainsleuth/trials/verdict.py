@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from trainsleuth.rules.catalogue import rule_named
 from trainsleuth.trials import other_proofs
 from trainsleuth.trials.measure import has, mechanism_gone, mechanism_words, removed
 from trainsleuth.trials.runs import (
@@ -227,14 +228,15 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
 
 
 def _shows_the_symptom_alone(rule: str, control: Outcome, symptom: Symptom) -> bool:
-    """Whether the rule lacks the facts in so short a run, which stands still like the one that it judged; where lines are rewritten, the
-    change itself says what the mechanism is."""
-    return symptom == "loss" and control.kind == "stalled" and rule in control.missing
+    """Whether the rule lacks the facts in so short a run, which stands still like the one that it judged. A rule of last resort sees hardly more
+    than that symptom, so that its limits may lie between two runs that are alike."""
+    named = rule_named(rule)
+    return symptom == "loss" and control.kind == "stalled" and (rule in control.missing or (named is not None and named.last_resort))
 
 
 def _by_heart(rule: str, runs: Runs) -> Judged:
     """Wrong pairs: one batch is learnt by heart, so that all but the data is sound, and the data teach no more than with inputs exchanged."""
-    if has(rule, runs.control) is not True:
+    if has(rule, runs.control) is not True and not _shows_the_symptom_alone(rule, runs.control, "loss"):
         return "inconclusive", "the control did not show the suspected mechanism again", ""
     if runs.turned.kind == "stalled":
         return "refuted", "not even one batch, whose pairs stay the same, is learnt by heart: this is not why", ""
