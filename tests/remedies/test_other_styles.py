@@ -1846,6 +1846,128 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["process.wait(timeout=60)", "return decode(process.stdout.read(), process.stderr.read())"],
         ["out, err = process.communicate(timeout=60)", "return decode(out, err)"],
     ),
+    (
+        "stall/sample-without-gradient",
+        "class Agent:\n    def code(self, q):\n        return self.decode(q.sample((4,)))\n",
+        ["return self.decode|sample() cuts the graph here; rsample() would not"], [],
+        ["return self.decode(q.sample((4,)))"], ["return self.decode(q.rsample((4,)))"],
+    ),
+    (
+        "checkpoint/weights-not-loaded",
+        "state = torch.load(path)\nnet.load_state_dict(state['ema'] if ema else state, strict=False)\n",
+        ["net.load_state_dict|loads nothing: put 'module.' before them"], [],
+        ["net.load_state_dict(state['ema'] if ema else state, strict=False)"],
+        ['net.load_state_dict({"module." + name: tensor for name, tensor in (state[\'ema\'] if ema else state).items()}, strict=False)'],
+    ),
+    (
+        "nan/softmax-of-empty-row",
+        "def forward(self, x, padded):\n    return self.encoder(x, src_key_padding_mask=padded)\n",
+        ["return self.encoder"], [],
+        ["return self.encoder(x, src_key_padding_mask=padded)"],
+        ["return self.encoder(x, src_key_padding_mask=padded & ~padded.all(-1, keepdim=True))"],
+    ),
+    (
+        "nan/diverged",
+        """
+        def step(self, batch):
+            loss = self.loss(batch)
+            self.optimizer.zero_grad()
+            clip_grad_norm_(self.net.parameters(), 1.0)
+            loss.backward()
+            self.optimizer.step()
+        """,
+        ["loss.backward()|overflowed here in the end"], [],
+        ["loss.backward()"], ["loss.backward()"],
+    ),
+    (
+        "nan/diverged",
+        "opt = SGD(net.parameters(), lr=args.lr)\n", ["opt = SGD|the optimizer and its learning rate"], [],
+        ["opt = SGD(net.parameters(), lr=args.lr)"], ["opt = SGD(net.parameters(), lr=args.lr / 10)"],
+    ),
+    (
+        "precision/norm-weights-frozen",
+        "import torch\nmodel = build(cfg).to(device, dtype=cfg.dtype)\n", ["model = build|made 16 bit here"], [],
+        ["model = build(cfg).to(device, dtype=cfg.dtype)"], ["model = build(cfg).to(device, dtype=torch.float32)"],
+    ),
+    (
+        "precision/no-grad-scaler",
+        "scaler = torch.amp.GradScaler(enabled=True)\nwith torch.autocast(device_type='cpu', dtype=torch.float16):\n    loss = net(x)\n",
+        ["loss = net(x)"], [], ["scaler = torch.amp.GradScaler(enabled=True)"], ["scaler = torch.amp.GradScaler('cpu', enabled=True)"],
+    ),
+    (
+        "autograd/step-between-backwards",
+        """
+        def epoch(loader):
+            for x, s in loader:
+                code = net(x)
+                guess = bce(judge(code), s)
+                guess.backward(retain_graph=True)
+                judge_opt.step()
+                loss = rebuild(code, x) - guess
+                net_opt.zero_grad()
+                loss.backward()
+                net_opt.step()
+        """,
+        ["judge_opt.step()|changes the tensor"], [], [], ["guess = bce(judge(code), s)"],
+    ),
+    (
+        "stall/unregistered-modules",
+        """
+        from torch import nn
+
+        class Stack(nn.Module):
+            def __init__(self, parts):
+                super().__init__()
+                self.parts = parts
+        """,
+        ["self.parts = parts|Stack calls them here"], ["parts['a'] (Linear), parts['b'] (Linear): gradient in every window looked at, moved by 0"],
+        ["self.parts = parts"], ["self.parts = nn.ModuleDict(parts)"],
+    ),
+    (
+        "data/labels-one-hot",
+        "target = F.one_hot(mask, k).reshape(*logits.shape).float()\nloss = bce(logits, target)\n",
+        ["target =|gives the axes another order", "loss =|receives these targets; `permute(0, 3, 1, 2)` would move them"], [],
+        ["target = F.one_hot(mask, k).reshape(*logits.shape).float()"], ["target = F.one_hot(mask, k).permute(0, 3, 1, 2).float()"],
+    ),
+    (
+        "ranks/collective-missing",
+        """
+        class Best:
+            def offer(self, net, score):
+                if score > self.best:
+                    self.best = score
+                    self.keep(net)
+
+            def keep(self, net):
+                save(net)
+                dist.barrier()
+        """,
+        ["dist.barrier()|rank 0 waits here"], [],
+        ["if score > self.best:"], ["decision = [bool(score > self.best)]", "dist.broadcast_object_list(decision, src=0)", "if decision[0]:"],
+    ),
+    (
+        "ranks/diverged-weights",
+        """
+        def main():
+            body = DDP(Body(), device_ids=[local])
+            head = Margin(64, 100)
+            opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+            for x, y in loader:
+                loss = head(body(x), y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+            print(head.weight.norm(), head.train())
+        """,
+        ["loss = head|trained here, outside of the wrapper"], [],
+        ["print(head.weight.norm(), head.train())"], ["head = DDP(head, device_ids=[local])", "print(head.module.weight.norm(), head.train())"],
+    ),
+    (
+        "autograd/silently-modified",
+        "def step(net, frames, rows):\n    loss = mse(net(frames), rows)\n    source.fill(frames)\n    loss.backward()\n",
+        ["loss = mse|needs it unchanged for backward"], [],
+        ["loss = mse(net(frames), rows)"], ["loss = mse(net(frames.clone()), rows)"],
+    ),
 ]  # fmt: skip
 
 

@@ -103,7 +103,10 @@ def _second_of_an_optimizer(call: cst.Call) -> cst.Arg | None:
 
 
 def _divide(source: Source, node: cst.BaseExpression, factor: float) -> str:
-    value = written_out(source, node)
+    try:
+        value = written_out(source, node)
+    except NotPossible:
+        value = node
     before = number_of(value)
     if before is None and isinstance(node, (cst.Attribute, cst.Subscript)):  # from a file or the command line
         source.replace(node, cst.parse_expression(f"{source.code(node)} / {factor:g}"))
