@@ -1968,6 +1968,19 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["loss = mse|needs it unchanged for backward"], [],
         ["loss = mse(net(frames), rows)"], ["loss = mse(net(frames.clone()), rows)"],
     ),
+    (
+        "stall/no-gradient",
+        """
+        def collate(parts):
+            table = np.full((len(parts), 9, 4), 0.5)
+            for row, part in enumerate(parts):
+                table[row, : len(part)] = part.detach().cpu().numpy()
+            return torch.tensor(table).float()
+        """,
+        ["table[row, : len(part)] =|`.detach()` leaves the graph here"], [],
+        ["table = np.full((len(parts), 9, 4), 0.5)", "table[row, : len(part)] = part.detach().cpu().numpy()", "return torch.tensor(table).float()"],
+        ["table = torch.full((len(parts), 9, 4), 0.5)", "table[row, : len(part)] = part", "return table.float()"],
+    ),
 ]  # fmt: skip
 
 

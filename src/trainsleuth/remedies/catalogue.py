@@ -216,7 +216,8 @@ REMEDIES: dict[str, Remedy] = {
     "stall/no-gradient": Remedy(
         "Keep the path from these layers to the loss inside torch: no detach, item, numpy, torch.tensor(…) or no_grad on it. For argmax and "
         "rounding use a straight-through estimate: y = soft + (hard - soft).detach().",
-        (at_the_first(graph_cuts.detached_for_the_first_only), at_the_first(graph_cuts.listed_first), at_the_first(graph_cuts.uncut),
+        (at_the_first(graph_cuts.detached_for_the_first_only), at_the_first(graph_cuts.listed_first),
+         at_the_first(graph_cuts.buffer_of_tensors), at_the_first(graph_cuts.uncut),
          at_the_first(graph_cuts.gradients_on)),
     ),
     "stall/sample-without-gradient": Remedy(

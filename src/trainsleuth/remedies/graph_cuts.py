@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 from libcst import matchers as m
 
-from trainsleuth.remedies.expressions import argument, called, calls_at, number_of, put_on, rewrite_as, unwrap
+from trainsleuth.remedies.expressions import argument, assignments, called, calls_at, number_of, put_on, rewrite_as, unwrap
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, is_method_call
 
 NO_GRADIENTS = ("no_grad", "inference_mode", "set_grad_enabled")
@@ -203,3 +203,43 @@ def reparameterised(source: Source, line: int) -> str:
     func = cst.ensure_type(found[0].func, cst.Attribute)
     source.replace(func.attr, cst.Name("rsample"))
     return f"line {line} draws by rsample(), so that gradients pass"
+
+
+def buffer_of_tensors(source: Source, line: int) -> str:
+    """Tensors that are copied into a numpy array which becomes a tensor again: the array is a tensor from the start."""
+    statement = source.statement_at(line)
+    written = next((node for node in everything(statement) if isinstance(node, cst.Assign)), None)
+    target = written.targets[0].target if written is not None else None
+    home = source.enclosing(statement, cst.FunctionDef) or source.module
+    if written is None or not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
+        raise NotPossible(f"{source.path.name}:{line} writes into no array of its own")
+    name = target.value.value
+    made = [value for to, value in assignments(source, home) if source.code(to) == name and isinstance(value, cst.Call)
+            and called_name(value) in ("zeros", "empty", "ones", "full") and source.code(value.func).startswith(("np.", "numpy."))]  # fmt: skip
+    back = [call for call in called(source, "from_numpy", "tensor", "as_tensor", "FloatTensor", below=home)
+            if call.args and source.code(call.args[0].value) == name]  # fmt: skip
+    tensor = _behind_its_copies(written.value)
+    if len(made) != 1 or not back or tensor is None:
+        raise NotPossible(f"{name} is no numpy array that is made, filled and given to torch in one function")
+    shape = source.code(made[0].args[0].value)
+    filled = f", {source.code(made[0].args[1].value)}" if called_name(made[0]) == "full" else ""
+    source.replace(made[0], cst.parse_expression(f"torch.{called_name(made[0])}({shape}{filled})"))
+    source.replace(written.value, tensor)
+    for call in back:
+        source.replace(call, cst.Name(name))
+    return f"{name} is a tensor from the start (line {source.first_line(made[0])}), so that line {line} keeps the graph"
+
+
+def _behind_its_copies(value: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`c` of `np.asarray(c.detach().cpu().tolist(), dtype=…)`."""
+    changed = False
+    while isinstance(value, cst.Call):
+        name = called_name(value)
+        if name in ("asarray", "array") and value.args:
+            value = value.args[0].value
+        elif name in (*MOVES, "tolist") and isinstance(value.func, cst.Attribute):
+            changed = changed or name in ("tolist", "numpy", "detach")
+            value = value.func.value
+        else:
+            return None
+    return value if changed and isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) else None
