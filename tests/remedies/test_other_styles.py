@@ -1981,6 +1981,25 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["table = np.full((len(parts), 9, 4), 0.5)", "table[row, : len(part)] = part.detach().cpu().numpy()", "return torch.tensor(table).float()"],
         ["table = torch.full((len(parts), 9, 4), 0.5)", "table[row, : len(part)] = part", "return table.float()"],
     ),
+    (
+        "data/labels-out-of-range",
+        """
+        class Net(nn.Module):
+            def __init__(self, width=9, n_classes=9):
+                super().__init__()
+                self.head = nn.Linear(width, n_classes)
+
+        loss = F.cross_entropy(Net()(x), y)
+        """,
+        ["loss = F.cross_entropy"], ["labels of the failing batch run from 0 to 9, the output has 9 columns"],
+        ["def __init__(self, width=9, n_classes=9):"], ["def __init__(self, width=9, n_classes=10):"],
+    ),
+    (
+        "data/labels-out-of-range",
+        "net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 5))\nloss = nn.CrossEntropyLoss()(net(x), y)\n",
+        ["loss ="], ["labels of the failing batch run from 0 to 6, the output has 5 columns"],
+        ["net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 5))"], ["net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 7))"],
+    ),
 ]  # fmt: skip
 
 

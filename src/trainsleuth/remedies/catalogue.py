@@ -18,6 +18,7 @@ from trainsleuth.remedies import (
     gradients_discarded,
     graph_cuts,
     half_precision,
+    heads,
     in_place,
     initial_weights,
     input_ignored,
@@ -306,7 +307,7 @@ REMEDIES: dict[str, Remedy] = {
             when(r"counted from 1", at_the_first(loss_arguments.shift_labels)),
             when(r": 0 to 255\b", at_the_first(loss_arguments.divide_masks)),
             when(r"are -1 or 1", at_the_first(loss_arguments.signs_to_probabilities)),
-            when(r"has an output for it", at_the_first(loss_arguments.ignore_nothing)),
+            when(r"has an output for it", at_the_first(loss_arguments.ignore_nothing)), heads.an_output_for_each_label,
         ),
     ),
     "data/labels-off-by-one": Remedy(
