@@ -29,7 +29,7 @@ zoo-fix: $(VENV)/.frameworks
 	$(BIN)/python zoo/fix.py
 
 zoo-prove: $(VENV)/.frameworks
-	$(BIN)/python zoo/prove.py --fix
+	$(BIN)/python zoo/prove.py --fix --jobs $$(nproc)
 
 bench: $(VENV)/.dev
 	$(BIN)/pip install --quiet torchmortem  # the monitor that we measure ourselves against

@@ -425,3 +425,35 @@ def test_an_exception_of_the_source_itself_is_not_put_to_trial(tmp_path: Path) -
     proved = trainsleuth("prove", "case", cwd=tmp_path)
     assert "ModuleNotFoundError comes from the source or its files, which no knob changes" in proved.stderr
     assert not list((tmp_path / "case" / "trials").iterdir())
+
+
+RESERVOIR = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+x = torch.randn(512, 8)
+y = torch.sin(x[:, :3]).sum(1, keepdim=True)
+reservoir = nn.Sequential(nn.Linear(8, 512), nn.Tanh())
+reservoir.requires_grad_(False)
+readout = nn.Linear(512, 1)
+model = nn.Sequential(reservoir, readout)
+optimizer = torch.optim.Adam(readout.parameters(), lr=3e-3)
+for step in range(200):
+    rows = torch.randint(0, 512, (64,))
+    loss = nn.functional.mse_loss(model(x[rows]), y[rows])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@needs_sandbox
+def test_what_may_be_meant_is_left_alone_where_the_run_learns(server: ForkServer, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(RESERVOIR)
+    server.run(tmp_path / "train.py", tmp_path / "case")
+    trainsleuth("prove", str(tmp_path / "case"), "--json", "proof.json", cwd=tmp_path)
+    report = json.loads((tmp_path / "proof.json").read_text())
+    assert [(finding["rule"], finding["severity"]) for finding in report["findings"]] == [("stall/params-frozen", "note")]
+    assert not any(trial.get("verdict") == "confirmed" for trial in report["trials"])

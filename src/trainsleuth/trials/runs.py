@@ -19,7 +19,8 @@ More = Literal["", "seeds", "repeat", "exchange"]  # what could still decide it:
 Judged = tuple[Status, str, More]
 LEAST_GAIN = 0.05  # of the control's loss at its end
 POWERS = 10.0  # losses that differ by so much among themselves do not scatter about a mean
-HARDLY, MANY_TIMES = 0.15, 5.0  # a loss falls by less than this share of itself, and with the knob so many times as far
+HARDLY, MANY_TIMES = 0.15, 5.0  # a loss falls by less than this share of itself, and with the knob so many times as far,
+WELL = 0.3  # and by so much of itself
 LEAST_IN_PAIRS = 0.01  # the same, for a cause whose mechanism was seen to go, where every seed shows it
 BROKEN: dict[str, tuple[str, str]] = {  # in a run that has it, in one that has not
     "hang": ("stands still", "goes on"),
@@ -142,7 +143,7 @@ def hardly_learns(control: Outcome, turned: Outcome, never_meant: bool = False) 
         return False
     if never_meant and before.drop < abs(before.first) / 2 and MANY_TIMES * after.last < before.last:
         return True
-    return before.drop < HARDLY * abs(before.first) and after.drop > MANY_TIMES * max(before.drop, 0.0)
+    return before.drop < HARDLY * abs(before.first) and after.drop > max(MANY_TIMES * before.drop, WELL * abs(after.first))
 
 
 def begins_to_fall(runs: Runs) -> bool:

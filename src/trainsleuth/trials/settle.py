@@ -111,6 +111,13 @@ def symptom_of(finding: Suspected, run: RunChart) -> Symptom:
     return "nan" if "nan/loss-not-finite" in names else "loss"
 
 
+def _has_learnt(run: RunChart) -> bool:
+    """Whether a loss of the run fell by half or more, seen as a whole: a trial may be too short to show it."""
+    curves = [main[1] for process in run.processes.values() if (main := process.main_loss()) is not None and main[1].points]
+    ends = [(curve.between(0.0, 0.05)[0], curve.between(0.75, 1.0)[0]) for curve in curves]
+    return any(first - last > abs(first) / 2 for first, last in ends)
+
+
 def _of_the_source(run: RunChart) -> str:
     """The kind of exception with which the program ended, if it is one that has nothing to do with how torch computes."""
     kinds = [str(process.crash["kind"]) for process in run.crashes() if process.crash is not None]
@@ -256,6 +263,9 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
         return
     if finding.rule == "crash/exception" and (kind := _of_the_source(bench.chart)):
         yield Unsettled(finding.id, finding.rule, f"{kind} comes from the source or its files, which no knob changes")
+        return
+    if finding.severity == "note" and symptom_of(finding, bench.chart) == "loss" and _has_learnt(bench.chart):
+        yield Unsettled(finding.id, finding.rule, "the run learns, and the finding is only a note: there is no symptom to explain")
         return
     late = bench.reach(_known_at(bench, finding))
     if late:
