@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.aside import readable
+from _trainsleuth_inside.drawn_samples import DrawnSamples, can_reparameterise, that_score
 from _trainsleuth_inside.graph import signed
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.samples import KINDS, Samples
@@ -27,7 +28,7 @@ CHAIN = 24
 
 
 class Call:
-    __slots__ = ("at", "grad_on", "input", "module", "node", "order", "output", "parent", "pointer", "requires_grad", "root", "size")
+    __slots__ = ("at", "drawn", "grad_on", "input", "module", "node", "order", "output", "parent", "pointer", "requires_grad", "root", "size")
 
     def __init__(self, order: int, parent: int, module: Any, root: Any) -> None:
         self.order = order
@@ -42,6 +43,7 @@ class Call:
         self.grad_on = True
         self.input: Optional[int] = None  # which of the samples
         self.output: Optional[int] = None
+        self.drawn: List[Any] = []  # samples that may be in its input
 
 
 class DeepWindow:
@@ -56,8 +58,7 @@ class DeepWindow:
         self._of_one: List[List[Any]] = []  # softmaxes over a single element
         self._log_softmaxes: List[List[Any]] = []
         self._not_last: List[List[Any]] = []  # softmaxes over another axis than the last
-        self._drawn: List[List[Any]] = []  # samples that pass no gradient, of distributions that could
-        self._scored = False  # somebody asks for the log_prob of one
+        self._drawn = DrawnSamples(watch.torch)
         self._pairs: List[List[Any]] = []  # where a column meets a row of the same length
         self._tokens: List[Any] = []  # what was looked up in embeddings
         self._patched: List[Tuple[Any, str, Any]] = []
@@ -104,7 +105,7 @@ class DeepWindow:
                 given = _first_tensor(self._torch, args)
                 if given is not None and record.parent < 0 and len(self._given) < MOST_GIVEN:
                     self._given.append(given.detach())
-                self._takes_a_sample(given)
+                record.drawn = self._drawn.given_to_a_layer(given)
                 record.input = self._sampled(given)
         self._cost += time.perf_counter() - began
         return record
@@ -119,6 +120,8 @@ class DeepWindow:
                 record.size = tensor.numel()
                 record.pointer = _pointer(tensor)
                 record.output = self._sampled(tensor)
+                for drawn, held in record.drawn:
+                    drawn.taken.append((record.node, held))
         self._cost += time.perf_counter() - began
 
     def _sampled(self, tensor: Any) -> Optional[int]:
@@ -159,6 +162,10 @@ class DeepWindow:
             original = getattr(tensor, name)
             self._shadow(tensor, name, stands_for(original)(self._noting_pairs(original)))
 
+        for kind in can_reparameterise(self._torch):
+            self._shadow(kind, "sample", self._noting_samples(kind.sample))
+        for kind in that_score(self._torch):
+            self._shadow(kind, "log_prob", self._noting_scores(kind.log_prob))
         embedding, note_tokens = self._torch.embedding, self._probe.guard(self._note_tokens)
 
         @stands_for(embedding)
@@ -167,6 +174,35 @@ class DeepWindow:
             return embedding(weight, indices, *args, **kwargs)
 
         self._shadow(self._torch, "embedding", looked_up)
+
+    def _noting_samples(self, original: Any) -> Any:
+        note = self._probe.guard(self._note_sample)
+
+        @stands_for(original)
+        def sample(this: Any, *args: Any, **kwargs: Any) -> Any:
+            drawn = original(this, *args, **kwargs)
+            note(this, drawn)
+            return drawn
+
+        return sample
+
+    def _note_sample(self, distribution: Any, sample: Any) -> None:
+        with self._plainly():
+            self._drawn.note(distribution, sample)
+
+    def _noting_scores(self, original: Any) -> Any:
+        note = self._probe.guard(self._note_score)
+
+        @stands_for(original)
+        def log_prob(this: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+            note(value)
+            return original(this, value, *args, **kwargs)
+
+        return log_prob
+
+    def _note_score(self, value: Any) -> None:
+        with self._plainly():
+            self._drawn.note_score(value)
 
     def _note_tokens(self, indices: Any) -> None:
         with self._plainly():
@@ -251,8 +287,6 @@ class DeepWindow:
     def _note_cut(self, name: str, tensor: Any) -> None:
         if len(self._cuts) >= MOST_CUTS:
             return
-        if name == "no_grad":
-            self._note_sample(sys._getframe(3))
         with self._plainly():
             if tensor is not None and not (tensor.requires_grad and tensor.grad_fn is not None):
                 return
@@ -274,37 +308,6 @@ class DeepWindow:
                     source = call.order
                     break
         self._cuts.append([name, at, len(self._calls), source, size, node])
-
-    def _note_sample(self, frame: Any) -> None:
-        """`sample()` of torch.distributions switches gradients off for itself."""
-        if "torch/distributions/" not in frame.f_code.co_filename.replace("\\", "/") or frame.f_code.co_name != "sample":
-            return
-        drawn = frame.f_locals.get("self")
-        if not self._torch.is_grad_enabled() or not getattr(drawn, "has_rsample", False) or len(self._drawn) >= MOST_CUTS:
-            return
-        inner = getattr(drawn, "base_dist", drawn)
-        with self._plainly():
-            learnt = any(isinstance(value, self._torch.Tensor) and value.grad_fn is not None for value in vars(inner).values())
-        if learnt:
-            size = max((value.numel() for value in vars(inner).values() if isinstance(value, self._torch.Tensor)), default=0)
-            self._drawn.append([places.of_frame(frame), type(drawn).__name__, size, False])
-            for kind in {type(drawn), type(inner)}:
-                self._shadow(kind, "log_prob", self._scoring(kind.log_prob))
-
-    def _takes_a_sample(self, given: Any) -> None:
-        """A sample without gradients does harm where a layer computes on: what is only shown, or handed to an environment, does none."""
-        if not self._drawn or given is None or given.requires_grad or not given.is_floating_point() or not self._torch.is_grad_enabled():
-            return
-        for row in self._drawn:
-            row[3] = row[3] or given.numel() >= row[2]
-
-    def _scoring(self, original: Any) -> Any:
-        @stands_for(original)
-        def log_prob(this: Any, *args: Any, **kwargs: Any) -> Any:
-            self._scored = True
-            return original(this, *args, **kwargs)
-
-        return log_prob
 
     def _given_to_decorated(self, frame: Any) -> Any:
         """The first tensor with a graph that a function under `@torch.no_grad()` is given."""
@@ -340,7 +343,7 @@ class DeepWindow:
         of_one, pairs, log_softmaxes = self._of_one, self._pairs, self._log_softmaxes
         elsewhere = summed_elsewhere(seen) if self._not_last else []
         not_summed = [row for row in self._not_last if (row[1], row[2]) in elsewhere]
-        drawn, scored = self._drawn, self._scored
+        drawn, scored = self._drawn.rows(nodes)
         self._forget()
         reached = [watch.parameters.number(leaf) for leaf in leaves]
         window = watch.windows
@@ -398,7 +401,7 @@ class DeepWindow:
     def _forget(self) -> None:
         self._calls, self._cuts, self._stack, self._of_one, self._pairs, self._tokens, self._given = [], [], [], [], [], [], []
         self._samples, self._log_softmaxes, self._not_last = Samples(self._torch), [], []
-        self._drawn, self._scored = [], False
+        self._drawn = DrawnSamples(self._torch)
 
     def _walk(self, root: Any) -> Tuple[List[Any], List[Any], List[List[Any]]]:
         seen: Dict[int, Any] = {}

@@ -1288,7 +1288,7 @@ def test_weights_that_sum_to_one_where_they_are_summed_are_no_finding(run_source
 SAMPLED = """
     import torch
     from torch import nn
-    from torch.distributions import Normal, kl_divergence
+    from torch.distributions import Independent, Laplace, Normal, kl_divergence
 
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -1305,8 +1305,14 @@ SAMPLED = """
 """
 
 
-def test_a_sample_that_a_layer_computes_on_with_is_named(run_source: Run) -> None:
-    seen = run_source(SAMPLED.format(loss="loss = (outward(q.sample()) - x).pow(2).mean() + kl_divergence(q, Normal(0, 1)).mean()"))
+@pytest.mark.parametrize("loss", [
+    "loss = (outward(q.sample()) - x).pow(2).mean() + kl_divergence(q, Normal(0, 1)).mean()",
+    "loss = -Normal(outward(q.sample()), 1.0).log_prob(x).mean() + kl_divergence(q, Normal(0, 1)).mean()",
+    "r = Independent(q, 1); z = torch.cat([r.sample(), x], -1)[:, :2]; loss = (outward(z) - x).pow(2).mean() + kl_divergence(q, Normal(0, 1)).mean()",
+    "r = Laplace(mean, spread.exp()); loss = (outward(r.sample()) - x).pow(2).mean() + (mean ** 2).mean()",
+])  # fmt: skip
+def test_a_sample_that_a_layer_computes_on_with_is_named(run_source: Run, loss: str) -> None:
+    seen = run_source(SAMPLED.format(loss=loss))
     assert "stall/sample-without-gradient" in seen.rules, seen.why()
 
 
@@ -1314,6 +1320,8 @@ def test_a_sample_that_a_layer_computes_on_with_is_named(run_source: Run) -> Non
     "loss = (outward(q.rsample()) - x).pow(2).mean()",
     "z = q.sample(); loss = (-q.log_prob(z) * (outward(z) - x).pow(2).sum(-1, keepdim=True).detach()).mean() + outward(z).pow(2).mean()",
     "loss = (outward(mean) - x).pow(2).mean(); shown = q.sample().mean().item()",
+    "action = q.sample(); loss = (outward(torch.randn(64, 2)) - torch.randn(64, 8)).pow(2).mean() + (mean ** 2).mean()",
+    "target = outward(q.sample()).detach(); loss = (outward(mean) - target - x).pow(2).mean()",
     "with torch.no_grad():\n            z = q.sample()\n        loss = (outward(z) - x).pow(2).mean() + (outward(mean) - x).pow(2).mean()",
 ])  # fmt: skip
 def test_samples_that_need_no_gradient_are_no_finding(run_source: Run, loss: str) -> None:

@@ -2,7 +2,7 @@
 
 What it detects
     In each look the program draws from a distribution whose parameters are trained by `sample()`, which cuts the graph, though the
-    distribution could reparameterise (`rsample()`), computes on with it in a layer, and never asks for the `log_prob` of a sample.
+    distribution could reparameterise (`rsample()`), gives that sample to a layer that the loss hangs on, and never asks for its `log_prob`.
 Why it matters
     What comes behind the sample teaches nothing to what comes before it. In a variational autoencoder the encoder then learns from the
     divergence alone, and its code says nothing about the input.
@@ -25,17 +25,17 @@ LOOKS = 3
 @cause_rule("stall/sample-without-gradient", explains=("stall/flat-loss",), settled_by=("reparameterised",))
 def rule(chart: ProcessChart) -> Verdict:
     looks = [fact for fact in chart.deep if fact.get("calls")]
-    drawn = [fact for fact in looks if any(row[3] for row in fact.get("drawn") or [])]
+    drawn = [fact for fact in looks if any(row[2] for row in fact.get("drawn") or [])]
     if len(drawn) < LOOKS or len(drawn) < 0.8 * len(looks) or any(fact.get("scored") for fact in looks):
         return None
-    row, kind, *_ = next(row for row in drawn[-1]["drawn"] if row[3])
+    row, kind, *_ = next(row for row in drawn[-1]["drawn"] if row[2])
     at = place(row)
     return Seen(
         title=f"a sample of {kind} is drawn without gradients, and nothing makes up for it",
         where=[Spot(at, "sample() cuts the graph here; rsample() would not") if at else None],
         evidence=[
             f"in {len(drawn)} of {len(looks)} looks; the parameters of this {kind} are computed by layers that are trained",
-            "the program never asks for the log_prob of a sample, as policy gradients do",
+            "the program never asks for the log_prob of that sample, as policy gradients do",
         ],
         severity="warning",
         step=LOOKS,
