@@ -18,7 +18,7 @@ from _trainsleuth_inside.places import Place
 MOST_TENSORS = 500
 MOST_TAKEN, MOST_HELD = 200, 1 << 16  # tensors, numbers of one
 UNTIL = 100  # windows
-Known = Tuple[str, Any, int, Any, Optional[Place]]  # name, weak reference, version, sample, where it was taken out of the graph
+Known = Tuple[str, Any, int, Any, Optional[Place], Set[int]]  # name, reference, version, sample; where it was taken out of the graph, and its nodes
 
 
 class Unchanged:
@@ -35,7 +35,7 @@ class Unchanged:
         if readable(tensor) and tensor.layout == torch.strided and not tensor.is_inference():
             with torch.no_grad():
                 memory = torch.detach(tensor)  # held until backward: the program may let go of the tensor, while backward needs its memory
-                self._taken.append((f"what {how} was taken of", lambda: memory, tensor._version, sample(memory).clone(), at))
+                self._taken.append((f"what {how} was taken of", lambda: memory, tensor._version, sample(memory).clone(), at, _made_by(tensor)))
 
     def remember(self, module: Any, args: Any, result: Any) -> None:
         """After a forward that records gradients."""
@@ -49,7 +49,7 @@ class Unchanged:
         named = [(name, parameter) for name, parameter in module.named_parameters() if parameter.requires_grad]
         with torch.no_grad():
             self._known[id(module)] = [
-                (name, weakref.ref(tensor), tensor._version, sample(tensor).clone(), None)
+                (name, weakref.ref(tensor), tensor._version, sample(tensor).clone(), None, set())
                 for name, tensor in (*given, *named)[:MOST_TENSORS]
                 if readable(tensor) and tensor.layout == torch.strided and tensor.numel() and not tensor.is_inference()
             ]
@@ -64,17 +64,17 @@ class Unchanged:
     def compare(self, loss: Any, at: Optional[Place]) -> None:
         """Before a backward: tensors whose version is as it was and whose numbers are not."""
         torch, watch = self._watch.torch, self._watch
-        found: List[Tuple[str, Any, Optional[Place]]] = []
+        found: List[Tuple[str, Any, Optional[Place], Set[int]]] = []
         changed: List[Any] = []
         with torch.no_grad():
             taken, self._taken = self._taken, []
             for rows in (*self._known.values(), taken):
-                for name, reference, version, before, taken_at in rows:
+                for name, reference, version, before, taken_at, made_by in rows:
                     tensor = reference()
                     if tensor is not None and tensor._version == version:
                         now = sample(tensor)
                         if now.shape == before.shape:
-                            found.append((name, tensor, taken_at))
+                            found.append((name, tensor, taken_at, made_by))
                             changed.append(((now != before) & ((now == now) | (before == before))).any().float())
         if not changed:
             return
@@ -82,16 +82,20 @@ class Unchanged:
 
         def arrived(values: List[float]) -> None:
             changes = [row for row, value in zip(found, values) if value]
-            leaves = _leaves(root) if changes else set()
+            reached = [node for _, node in nodes([root])] if changes else []
+            leaves = {id(node.variable) for node in reached if hasattr(node, "variable")}
+            numbers = {node._sequence_nr() for node in reached}
             changes = [row for row in changes if not (row[1].is_leaf and row[1].requires_grad) or id(row[1]) in leaves]
+            changes = [row for row in changes if not row[3] or row[3] & numbers]  # a copy of its own, say, is nothing that backward needs
             if changes:
-                taken_at = next((place for _, _, place in changes if place), None)
-                names = [name for name, _, _ in changes[:8]]
+                taken_at = next((row[2] for row in changes if row[2]), None)
+                names = [row[0] for row in changes[:8]]
                 watch.facts.once("silent_change", "silent_change", names=names, at=at, window=window, taken_at=taken_at)
 
         read_all(watch, changed, arrived)
 
 
-def _leaves(root: Any) -> Set[int]:
-    """The weights that a graph leads to."""
-    return {id(node.variable) for _, node in nodes([root]) if hasattr(node, "variable")}
+def _made_by(tensor: Any) -> Set[int]:
+    """The nodes of the graph that made a tensor, or the one that it is a view of, by number."""
+    made = [tensor.grad_fn, tensor._base.grad_fn if tensor._is_view() else None]
+    return {node._sequence_nr() for node in made if node is not None}

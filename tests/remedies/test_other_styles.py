@@ -1326,6 +1326,19 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["states[t] = cell(states[t - 1])"], ["part = cell(states[t - 1])", "states = states.clone()", "states[t] = part"],
     ),
     (
+        "autograd/modified-in-place",
+        """
+        def step(self, x):
+            loss = self.net(x).mean()
+            with torch.no_grad():
+                self.net.bias.clamp_(max=1)
+            loss.backward()
+            self.opt.step()
+        """,
+        ["clamp_|changed here"], [],
+        ["loss.backward()", "self.opt.step()"], ["loss.backward()", "self.opt.step()"],
+    ),
+    (
         "autograd/silently-modified",
         """
         def step(self, x):

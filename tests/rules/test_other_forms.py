@@ -293,6 +293,29 @@ def test_hidden_states_that_are_cleared_before_backward(run_source: Run) -> None
     assert seen.findings[0]["where"][0]["code"] == "state.data.zero_()"
 
 
+@pytest.mark.parametrize(("written_to", "sick"), [("hidden", True), ("hidden[:, 1:]", True), ("hidden.clone()", False)])
+def test_what_is_written_to_must_be_what_backward_needs(run_source: Run, written_to: str, sick: bool) -> None:
+    seen = run_source(f"""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        torch.set_num_threads(1)
+        inward, outward = nn.Linear(8, 16), nn.Linear(16, 8)
+        optimizer = torch.optim.Adam([*inward.parameters(), *outward.parameters()], lr=1e-3)
+        for step in range(60):
+            x = torch.randn(32, 8)
+            hidden = torch.sigmoid(inward(x))
+            loss = (outward(hidden) - x).pow(2).mean()
+            shown = {written_to}
+            shown.data[shown.data < 0.4] = 0
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """)
+    assert ("autograd/silently-modified" in seen.rules) is sick, seen.why()
+
+
 def test_all_pairs_in_a_loss_of_the_users_own_are_found_where_they_are_made(run_source: Run) -> None:
     seen = run_source("""
         import torch

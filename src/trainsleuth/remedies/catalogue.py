@@ -174,6 +174,7 @@ FINDS_UNUSED = trainer_setting({"ddp_find_unused_parameters": "True"}, {"strateg
 CLIPPED_BY_TRAINER = trainer_setting({"max_grad_norm": "1.0"}, {"gradient_clip_val": "1.0"})
 BUILT = "built|optimizer|killed"
 OUT_OF_PLACE = (
+    at_the_first(in_place.weights_after_the_step, note="chang|modif|mutat|writ|in place"),
     at_the_first(in_place.out_of_place, in_place.built_in_place, note="chang|modif|mutat|writ|in place"),
     at_the_first(in_place.written_on_a_copy, note="chang|modif|mutat|writ|in place"),
     at_the_first(in_place.out_of_place, in_place.built_in_place, in_place.written_on_a_copy),

@@ -423,6 +423,15 @@ def changed_after_the_step(source: Source, line: int) -> str:
     return f"line {source.first_line(moved)} comes after the step in line {source.first_line(steps[0])}"
 
 
+def weights_after_the_step(source: Source, line: int) -> str:
+    """The same, where the line shuts gradients out: what it changes in place are weights, which must stay the same tensor."""
+    statement = source.statement_at(line)
+    around = [item for above in source.above(statement) if isinstance(above, cst.With) for item in above.items]
+    if not any(called(source, "no_grad", "inference_mode", "set_grad_enabled", below=item) for item in around):
+        raise NotPossible(f"{source.path.name}:{line} is not under no_grad")
+    return changed_after_the_step(source, line)
+
+
 def on_a_clone(source: Source, line: int) -> str:
     """`x.data` or numpy write into memory that backward still needs: let them have a copy."""
     for node in everything(source.statement_at(line)):
