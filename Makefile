@@ -17,7 +17,7 @@ test: $(VENV)/.dev lint
 test-all: $(VENV)/.frameworks lint
 	$(BIN)/python -m pytest tests -n 2 -m "long or not long"
 	$(BIN)/python -m tests.readers.fuzz_with_atheris
-	$(BIN)/python zoo/check.py healthy/lightning healthy/hf_trainer healthy/accelerate
+	$(BIN)/python zoo/check.py healthy/lightning healthy/hf_trainer healthy/accelerate stall/steps-withheld
 
 zoo: $(VENV)/.frameworks
 	$(BIN)/python zoo/check.py

@@ -1326,6 +1326,21 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["states[t] = cell(states[t - 1])"], ["part = cell(states[t - 1])", "states = states.clone()", "states[t] = part"],
     ),
     (
+        "stall/steps-withheld",
+        """
+        for i, batch in enumerate(loader):
+            with self.acc.accumulate(model):
+                self.acc.backward(model(**batch).loss)
+                if (i + 1) % cfg.every == 0:
+                    self.acc.clip_grad_norm_(model.parameters(), 1.0)
+                    opt.step()
+                    opt.zero_grad()
+        """,
+        ["opt.step()|asked for here"], [],
+        ["if (i + 1) % cfg.every == 0:", "self.acc.clip_grad_norm_(model.parameters(), 1.0)", "opt.step()", "opt.zero_grad()"],
+        ["self.acc.clip_grad_norm_(model.parameters(), 1.0)", "opt.step()", "opt.zero_grad()"],
+    ),
+    (
         "autograd/modified-in-place",
         """
         def step(self, x):

@@ -61,6 +61,7 @@ class ProcessChart:
     quit: Fact | None = None  # it called sys.exit with a number at hand that is not finite
     compiled: Place | None = None
     uses_autograd_grad: bool = False
+    steps_withheld: dict[str, Fact] = field(default_factory=dict)  # by optimizer: those that Accelerate withheld, as counted last
     unstepped: dict[str, Fact] = field(default_factory=dict)  # of an optimizer that has not stepped: whether its weights move
     weights_files: list[Fact] = field(default_factory=list)
     threads: list[tuple[int, Place | None]] = field(default_factory=list)  # each number that torch was told to use
@@ -486,6 +487,9 @@ class ProcessChart:
     def _unstepped(self, fact: Fact) -> None:
         self.unstepped[fact["opt"]] = fact
 
+    def _steps_withheld(self, fact: Fact) -> None:
+        self.steps_withheld[fact["opt"]] = fact
+
     def _weights_file(self, fact: Fact) -> None:
         keep(self.weights_files, fact, 16)
 
@@ -523,7 +527,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "loss_targets", "loss_without_grad", "held_out", "loader", "loader_pass", "loader_batches", "scheduler", "scheduler_step",
         "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
-        "compiled", "autograd_grad", "unstepped", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
+        "compiled", "autograd_grad", "unstepped", "steps_withheld", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
         "collective", "ddp", "module_switched", "by_hand", "chance", "examined", "bad_weights", "norms_as_built", "silent_change", "function",
         "halved",
         "checkpoint_random", "quit", "scaler_off", "scale", "clip", "scaled_step", "scaler_step", "half_gradients", "half_params", "half_loss",

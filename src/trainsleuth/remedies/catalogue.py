@@ -215,6 +215,10 @@ REMEDIES: dict[str, Remedy] = {
             at_the_first(stepping.step_after_backward),
         ),
     ),
+    "stall/steps-withheld": Remedy(
+        "Inside `with accelerator.accumulate(model):` call step, scheduler.step and zero_grad for every micro-batch, without a condition.",
+        (at_the_first(stepping.left_to_accelerate, note="asked for"),),
+    ),
     "stall/no-gradient": Remedy(
         "Keep the path from these layers to the loss inside torch: no detach, item, numpy, torch.tensor(…) or no_grad on it. For argmax and "
         "rounding use a straight-through estimate: y = soft + (hard - soft).detach().",

@@ -77,6 +77,23 @@ def also_at_the_end_of_the_loader(source: Source, line: int) -> str:
     raise NotPossible(f"no condition around {source.path.name}:{line} counts batches")
 
 
+def left_to_accelerate(source: Source, line: int) -> str:
+    """Accelerate counts micro-batches itself: what stands under a count of the program's own is called each time."""
+    for block in _conditions(source, line):
+        accumulating = [
+            above for above in source.above(block)
+            if isinstance(above, cst.With) and any(called(source, "accumulate", below=item) for item in above.items)
+        ]  # fmt: skip
+        if not accumulating or block.orelse is not None or not isinstance(block.body, cst.IndentedBlock):
+            continue
+        if "sync_gradients" in source.code(block.test) or not any(isinstance(part, cst.Modulo) for part in everything(block.test)):
+            continue
+        first = source.first_line(block)
+        source.edit(block, lambda updated: cst.FlattenSentinel(updated.body.body))  # type: ignore[attr-defined]
+        return f"what stood under the condition in line {first} is called for every micro-batch: Accelerate lets it through when it is due"
+    raise NotPossible(f"no count of micro-batches stands around {source.path.name}:{line} in an `accumulate` block")
+
+
 def when_gradients_are_complete(source: Source, line: int) -> str:
     """Inside `accelerator.accumulate(model)` a count of the program's own meets accelerate's count never: ask accelerate."""
     for block in _conditions(source, line):

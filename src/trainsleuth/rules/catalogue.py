@@ -21,7 +21,7 @@ MODULES = (
     "hang.gil_held_by_native_code", "hang.fork_with_live_threads", "hang.dataloader_worker", "hang.python_lock", "hang.queue_nobody_feeds",
     "hang.input_blocked", "hang.pipe_nobody_reads", "hang.two_openmp_runtimes",
     "stall.flat_loss", "stall.uniform_predictions",
-    "stall.optimizer_never_steps", "stall.params_not_in_optimizer", "stall.unregistered_modules", "stall.no_gradient",
+    "stall.optimizer_never_steps", "stall.steps_withheld", "stall.params_not_in_optimizer", "stall.unregistered_modules", "stall.no_gradient",
     "stall.sample_without_gradient",
     "stall.learning_rate_zero", "stall.scaler_skips_steps",
     "precision.step_without_unscale", "precision.loss_not_scaled", "precision.clip_before_unscale", "precision.optimizer_epsilon",

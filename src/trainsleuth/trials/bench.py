@@ -176,7 +176,8 @@ class Bench:
             past = self.stood_at()
             return Trial(role, label, tuple(settings), past + PAST_HANG, sources, files or {}, 2 * (past + PAST_HANG) * each_window,
                          self.hang_after(), past, gone, loss_at or self.loss_at)  # fmt: skip
-        return Trial(role, label, tuple(settings), self.windows, sources, files or {}, 2 * self.windows * each_window,
+        windows, backwards = (self.windows, 2 * self.windows) if each_window == 1 else (0, self.windows * each_window)  # of as much data each
+        return Trial(role, label, tuple(settings), windows, sources, files or {}, backwards,
                      self.hang_after() if standing else 0.0, gone=gone, loss_at=loss_at or self.loss_at)  # fmt: skip
 
     def in_turns(self) -> bool:

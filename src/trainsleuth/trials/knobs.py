@@ -87,6 +87,8 @@ _ALL = (
          "windows that begin with old gradients", ("stall/gradients-never-cleared",)),
     Knob("step-every-window", "stepped", "after each backward the optimizers that nobody steps make a step",
          "steps per backward", ("stall/optimizer-never-steps",)),
+    Knob("no-step-withheld", "none withheld", "Accelerate lets an optimizer step whenever the program says so",
+         "steps that are asked for and not made", ("stall/steps-withheld",)),
     Knob("graph-kept", "graph kept", "the named lines no longer cut the graph (detach, data, no_grad)",
          "layers that run in training and get no gradient", ("stall/no-gradient",)),
     Knob("reparameterised", "reparameterised", "the named lines draw by rsample(), so that gradients pass",
