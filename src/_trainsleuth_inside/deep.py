@@ -22,6 +22,7 @@ from _trainsleuth_inside.weighted_sums import summed_elsewhere
 MOST_CALLS = 600
 MOST_CUTS = 200
 MOST_TOKENS, MOST_GIVEN = 8, 4
+MOST_STEPS_FIRST = 16
 MOST_LOGARITHMS = 8  # of a softmax, in one window
 MOST_NODES = 50_000
 CHAIN = 24
@@ -59,6 +60,7 @@ class DeepWindow:
         self._log_softmaxes: List[List[Any]] = []
         self._not_last: List[List[Any]] = []  # softmaxes over another axis than the last
         self._drawn = DrawnSamples(watch.torch)
+        self._steps_first: List[Tuple[Call, List[int]]] = []  # modules that take the first axis for the steps, and what they were given
         self._pairs: List[List[Any]] = []  # where a column meets a row of the same length
         self._tokens: List[Any] = []  # what was looked up in embeddings
         self._patched: List[Tuple[Any, str, Any]] = []
@@ -107,6 +109,8 @@ class DeepWindow:
                     self._given.append(given.detach())
                 record.drawn = self._drawn.given_to_a_layer(given)
                 record.input = self._sampled(given)
+                if given is not None and getattr(module, "batch_first", True) is False and len(self._steps_first) < MOST_STEPS_FIRST:
+                    self._steps_first.append((record, list(given.shape)))
         self._cost += time.perf_counter() - began
         return record
 
@@ -344,6 +348,9 @@ class DeepWindow:
         elsewhere = summed_elsewhere(seen) if self._not_last else []
         not_summed = [row for row in self._not_last if (row[1], row[2]) in elsewhere]
         drawn, scored = self._drawn.rows(nodes)
+        steps_first = [
+            [self._path(call), type(call.module).__name__, shape, call.at] for call, shape in self._steps_first if call.node in nodes
+        ]
         self._forget()
         reached = [watch.parameters.number(leaf) for leaf in leaves]
         window = watch.windows
@@ -358,7 +365,7 @@ class DeepWindow:
             watch.facts.write(
                 "deep", window=window, at=at, calls=rows, cuts=cuts, chain=chain, reached=reached[:4000], nodes=len(nodes),
                 softmax_of_one=of_one, log_softmaxes=log_softmaxes, pairs=pairs, not_summed=not_summed,
-                drawn=drawn, scored=scored,
+                drawn=drawn, scored=scored, steps_first=steps_first,
             )  # fmt: skip
 
         from _trainsleuth_inside.movement import read_all
@@ -401,7 +408,7 @@ class DeepWindow:
     def _forget(self) -> None:
         self._calls, self._cuts, self._stack, self._of_one, self._pairs, self._tokens, self._given = [], [], [], [], [], [], []
         self._samples, self._log_softmaxes, self._not_last = Samples(self._torch), [], []
-        self._drawn = DrawnSamples(self._torch)
+        self._drawn, self._steps_first = DrawnSamples(self._torch), []
 
     def _walk(self, root: Any) -> Tuple[List[Any], List[Any], List[List[Any]]]:
         seen: Dict[int, Any] = {}

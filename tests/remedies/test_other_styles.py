@@ -1326,6 +1326,37 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["states[t] = cell(states[t - 1])"], ["part = cell(states[t - 1])", "states = states.clone()", "states[t] = part"],
     ),
     (
+        "schedule/ends-before-the-run",
+        """
+        def schedule(optimizer, data, cfg):
+            per_epoch = len(data) // cfg.batch
+            return OneCycleLR(optimizer, cfg.lr, epochs=cfg.epochs, steps_per_epoch=per_epoch)
+        """,
+        ["return OneCycleLR|made for 300 steps"], [], ["per_epoch = len(data) // cfg.batch"], ["per_epoch = -(-len(data) // cfg.batch)"],
+    ),
+    (
+        "stall/params-not-in-optimizer", "net.load_state_dict(torch.load(path), strict=True, assign=True)\n",
+        ["net.load_state_dict|assign=True puts new parameters into the model"], [],
+        ["net.load_state_dict(torch.load(path), strict=True, assign=True)"], ["net.load_state_dict(torch.load(path), strict=True)"],
+    ),
+    (
+        "stall/batch-taken-for-steps", "self.read = nn.LSTM(d, h, num_layers=2)\ny = self.read(x)\n", ["y = self.read|given (32, 6, 8)"], [],
+        ["self.read = nn.LSTM(d, h, num_layers=2)"], ["self.read = nn.LSTM(d, h, num_layers=2, batch_first=True)"],
+    ),
+    (
+        "mode/train-during-validation",
+        """
+        class Net(nn.Module):
+            def forward(self, x):
+                x = F.dropout(self.a(x), p=0.2)
+                x = self.dropout(x)
+                return F.dropout2d(self.b(x), 0.1)
+        """,
+        ["x = F.dropout|drops in eval mode, too"], [],
+        ["x = F.dropout(self.a(x), p=0.2)", "return F.dropout2d(self.b(x), 0.1)"],
+        ["x = F.dropout(self.a(x), p=0.2, training=self.training)", "return F.dropout2d(self.b(x), 0.1, training=self.training)"],
+    ),
+    (
         "stall/steps-withheld",
         """
         for i, batch in enumerate(loader):

@@ -1464,3 +1464,101 @@ def test_weights_under_names_that_the_module_does_not_know(run_source: Run) -> N
 ])  # fmt: skip
 def test_weights_that_fit_or_are_a_part_are_no_finding(run_source: Run, state: str) -> None:
     assert not run_source(LOADED.format(state=state)).loud
+
+
+VALIDATED = """
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second, self.p = nn.Linear(8, 32), nn.Linear(32, 3), 0.5
+
+        def forward(self, x):
+            return self.second({dropped})
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    x = torch.randn(320, 8)
+    data = TensorDataset(x, (x[:, 0] > 0).long() + (x[:, 1] > 0).long())
+    train, valid = DataLoader(data, 32, shuffle=True), DataLoader(data, 64)
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+    for epoch in range(6):
+        net.train()
+        for x, y in train:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        net.eval()
+        with torch.no_grad():
+            print(epoch, sum((net(x).argmax(1) == y).sum().item() for x, y in valid))
+"""
+
+
+def test_dropout_that_is_not_told_the_mode_is_named(run_source: Run) -> None:
+    seen = run_source(VALIDATED.format(dropped="F.dropout(self.first(x).relu(), self.p)"))
+    assert seen.rules == ["mode/train-during-validation"], seen.why()
+    assert seen.findings[0]["where"][0]["code"] == "return self.second(F.dropout(self.first(x).relu(), self.p))"
+
+
+@pytest.mark.parametrize("dropped", [
+    "F.dropout(self.first(x).relu(), self.p, self.training)",
+    "F.dropout(self.first(x).relu(), p=0.5, training=True)",
+    "F.dropout(self.first(x).relu(), 0.0)",
+])  # fmt: skip
+def test_dropout_that_is_told_what_to_do_is_no_finding(run_source: Run, dropped: str) -> None:
+    seen = run_source(VALIDATED.format(dropped=dropped))
+    assert seen.rules == [], seen.why()
+
+
+SEQUENCES = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.out = {inner}, nn.Linear(8, 3)
+
+        def forward(self, x):
+            {forward}
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    for x, y in DataLoader(TensorDataset(torch.randn(960, 6, 8), torch.randint(0, 3, (960,))), {batch}, shuffle=True):
+        loss = nn.functional.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+ENCODER = "nn.TransformerEncoderLayer(8, 2, 16)"
+
+
+@pytest.mark.parametrize(("inner", "forward"), [
+    (ENCODER, "return self.out(self.inner(x)[:, 0])"),
+    ("nn.GRU(8, 8)", "return self.out(self.inner(x)[0][:, -1])"),
+    ("nn.MultiheadAttention(8, 2)", "return self.out(self.inner(x, x, x)[0].mean(1))"),
+])  # fmt: skip
+def test_samples_that_are_taken_for_steps_are_named(run_source: Run, inner: str, forward: str) -> None:
+    seen = run_source(SEQUENCES.format(inner=inner, forward=forward, batch=32))
+    assert seen.rules[:1] == ["stall/batch-taken-for-steps"], seen.why()
+    assert "self.inner(x" in seen.findings[0]["where"][0]["code"]
+
+
+@pytest.mark.parametrize(("inner", "forward", "batch"), [
+    ("nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)", "return self.out(self.inner(x)[:, 0])", 32),
+    (ENCODER, "return self.out(self.inner(x.transpose(0, 1))[0])", 32),
+    ("nn.LSTM(8, 8)", "return self.out(self.inner(x.permute(1, 0, 2))[0][-1])", 6),
+    (ENCODER, "return self.out(self.inner(x[:, :1].transpose(0, 1))[0])", 32),
+    (ENCODER, "return self.out(self.inner(x.mean(1).unsqueeze(1))[:, 0])", 32),
+])  # fmt: skip
+def test_steps_that_are_steps_are_no_finding(run_source: Run, inner: str, forward: str, batch: int) -> None:
+    seen = run_source(SEQUENCES.format(inner=inner, forward=forward, batch=batch))
+    assert "stall/batch-taken-for-steps" not in seen.rules, seen.why()

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from _trainsleuth_inside import places
 from _trainsleuth_inside.deep import DeepWindow
+from _trainsleuth_inside.dropping import Dropping
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.heartbeat import FORWARD, OUTSIDE
 from _trainsleuth_inside.models import ModelRecord
@@ -32,6 +33,7 @@ def install(watch: Watch, probe: Probe) -> None:
     deep = DeepWindow(watch, probe)
     watch.deep_window = deep
     watch.when_compiling.append(deep.drop)
+    dropping = Dropping(torch, probe.guard(lambda at, p: drops(at, p)))
     state = _Inside()
     history = ModeHistory()
     made_at: Dict[int, Any] = {}
@@ -50,6 +52,7 @@ def install(watch: Watch, probe: Probe) -> None:
         if watch.sampling and watch.running_with_grad:
             recorded(self, args, kwargs)
         state.traced = watch.deep and watch.running_with_grad and begin_trace(self) is True
+        listens = not (watch.running_with_grad or self.training or watch.compiled) and begin_listening(self) is True
         watch.beat.tick(FORWARD)
         try:
             if state.traced:
@@ -58,6 +61,8 @@ def install(watch: Watch, probe: Probe) -> None:
                 result = call(self, *args, **kwargs)
         finally:
             state.inside = state.traced = False
+            if listens:
+                dropping.end()
             watch.running = None
             watch.beat.tick(OUTSIDE)
         called(self, args, result)
@@ -74,6 +79,17 @@ def install(watch: Watch, probe: Probe) -> None:
     @probe.guard
     def begin_trace(module: Any) -> bool:
         return deep.begin(module)
+
+    @probe.guard
+    def begin_listening(module: Any) -> bool:
+        return dropping.begin(module)
+
+    def drops(at: Optional[places.Place], p: float) -> None:
+        record = watch.models.get(id(watch.running))
+        watch.facts.once(
+            ("drops", at), "drops_in_eval", at=at, p=float(p), model=record.name if record else None, loader=watch.current_loader,
+            windows=watch.windows,
+        )  # fmt: skip
 
     @probe.guard
     def called(module: Any, args: Tuple[Any, ...], result: Any) -> None:

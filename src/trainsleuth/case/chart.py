@@ -78,6 +78,7 @@ class ProcessChart:
     bad_backward: int = 0  # by this backward a loss was not finite for the first time
     examined: list[Fact] = field(default_factory=list)
     bad_weights: list[Fact] = field(default_factory=list)
+    drops_in_eval: list[Fact] = field(default_factory=list)  # calls of functional.dropout that drop in models in eval mode
     norms_as_built: dict[str, list[str]] = field(default_factory=dict)  # by model: in eval mode, with statistics of no data
     halved: list[Place] = field(default_factory=list)  # lines that made weights 16 bit
     functions: list[Fact] = field(default_factory=list)  # autograd Functions that the program defines itself
@@ -447,6 +448,9 @@ class ProcessChart:
     def _chance(self, fact: Fact) -> None:
         self.chance = fact
 
+    def _drops_in_eval(self, fact: Fact) -> None:
+        keep(self.drops_in_eval, fact, 8)
+
     def _norms_as_built(self, fact: Fact) -> None:
         self.norms_as_built[fact["model"]] = list(fact["paths"])
 
@@ -528,7 +532,8 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "steps_withheld", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
-        "collective", "ddp", "module_switched", "by_hand", "chance", "examined", "bad_weights", "norms_as_built", "silent_change", "function",
+        "collective", "ddp", "module_switched", "by_hand", "chance", "examined", "bad_weights", "norms_as_built", "drops_in_eval",
+        "silent_change", "function",
         "halved",
         "checkpoint_random", "quit", "scaler_off", "scale", "clip", "scaled_step", "scaler_step", "half_gradients", "half_params", "half_loss",
         "autocast_backward", "log_back", "log_stepless", "dropped", "log_filter", "writer", "two_writers",

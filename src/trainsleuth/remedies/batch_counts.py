@@ -8,7 +8,17 @@ from collections.abc import Iterator
 import libcst as cst
 from libcst import matchers as m
 
-from trainsleuth.remedies.expressions import argument, assignments, called, calls_at, grouped, is_bound, names_read, number_of
+from trainsleuth.remedies.expressions import (
+    argument,
+    assignments,
+    called,
+    calls_at,
+    grouped,
+    is_bound,
+    names_read,
+    number_of,
+    rewrite_as,
+)
 from trainsleuth.remedies.frameworks import HUGGING_FACE
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
 from trainsleuth.remedies.values import given
@@ -37,6 +47,18 @@ def count_batches_of_this_size(source: Source, line: int) -> str:
     size = " * ".join(source.module.code_for_node(grouped(part)) for part in parts)
     source.replace(length, cst.parse_expression(f"-(-{source.code(length)} // {f'({size})' if len(parts) > 1 else size})"))
     return f"line {source.first_line(length)} counts batches of {size}, not the samples of {source.code(length.args[0].value)}"
+
+
+def rounded_up(source: Source, line: int) -> str:
+    """The floor division that leads to the length of the schedule in this line rounds up."""
+    counts = _counts_behind(source, line)
+    halves = [node for one in counts for node in everything(one) if m.matches(node, m.BinaryOperation(operator=m.FloorDivide()))]
+    found = [node for node in dict.fromkeys(halves) if isinstance(node, cst.BinaryOperation)]
+    if len(found) != 1:
+        raise NotPossible(f"no single floor division leads to the schedule in {source.path.name}:{line}")
+    part = found[0]
+    rewrite_as(source, part, "-(-{x} // {y})", x=grouped(part.left), y=part.right)
+    return f"line {source.first_line(part)} rounds up: a batch that is not full is a batch, too"
 
 
 def _counts_behind(source: Source, line: int) -> list[cst.CSTNode]:

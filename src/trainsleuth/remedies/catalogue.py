@@ -14,6 +14,7 @@ from trainsleuth.remedies import (
     activations,
     bad_samples,
     batch_counts,
+    batch_first,
     eval_in_training,
     gradients_discarded,
     graph_cuts,
@@ -196,7 +197,7 @@ REMEDIES: dict[str, Remedy] = {
         (
             at_the_first(used_up.list_of_what_is_read_twice), at_the_first(params_not_in_optimizer.join_the_trainers_optimizer),
             at_the_first(params_not_in_optimizer.frozen_ones_too), _params_not_in_optimizer, model_copies.train_the_original,
-            _optimizer_asked_for_too_early,
+            at_the_first(params_not_in_optimizer.copied_not_assigned, note="assign="), _optimizer_asked_for_too_early,
             at_the_first(params_not_in_optimizer.with_the_rest, note="other parameters"),
         ),
     ),
@@ -218,6 +219,9 @@ REMEDIES: dict[str, Remedy] = {
     "stall/steps-withheld": Remedy(
         "Inside `with accelerator.accumulate(model):` call step, scheduler.step and zero_grad for every micro-batch, without a condition.",
         (at_the_first(stepping.left_to_accelerate, note="asked for"),),
+    ),
+    "stall/batch-taken-for-steps": Remedy(
+        "batch_first=True where the module is made, or x.transpose(0, 1) before and after it.", (in_the_files(batch_first.batch_first),),
     ),
     "stall/no-gradient": Remedy(
         "Keep the path from these layers to the loss inside torch: no detach, item, numpy, torch.tensor(…) or no_grad on it. For argmax and "
@@ -301,6 +305,7 @@ REMEDIES: dict[str, Remedy] = {
     "mode/train-during-validation": Remedy(
         "Call model.eval() before validation and model.train() after it.",
         (
+            at_the_first(validation_mode.tell_dropout_the_mode, note="drops in eval mode"),
             in_what_they_import(validation_mode.pass_the_mode_on), at_the_first(stepping.call_eval),
             at_the_first(validation_mode.sleep_before_validation),
         ),
@@ -359,6 +364,10 @@ REMEDIES: dict[str, Remedy] = {
             at_the_first(schedule.count_batches_not_samples), at_the_first(batch_counts.count_batches_of_this_size),
             at_the_first(schedule.step_once_a_batch), in_the_files(schedule.in_lightning("step")), schedule.warmup_that_fits,
         ),
+    ),
+    "schedule/ends-before-the-run": Remedy(
+        "Round up when batches are counted: len(loader), or math.ceil(samples / batch_size); the last batch that is not full counts.",
+        (at_the_first(batch_counts.rounded_up, note="made for"),),
     ),
     "schedule/rate-times-itself": Remedy(
         "Return a factor between 0 and 1, or build the optimizer with lr=1.0 and return the rate.", (at_the_first(schedule.factor_not_rate),),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 from libcst import matchers as m
 
+from trainsleuth.remedies.expressions import argument, calls_at, drop_argument
 from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything, names_in
 
 WRAPPERS = ("DataParallel", "DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel", "Sequential", "deepcopy")
@@ -277,6 +278,16 @@ def _from_the_whole_model(source: Source, built: Built, others: Sequence[int]) -
 def _is_a_module(source: Source, node: cst.CSTNode) -> bool:
     owner = source.enclosing(node, cst.ClassDef)
     return owner is not None and any("Module" in source.code(base.value) for base in owner.bases)
+
+
+def copied_not_assigned(source: Source, line: int) -> str:
+    """`load_state_dict(…, assign=True)` puts other tensors into the model; without it the numbers go into those that the optimizer holds."""
+    for call in calls_at(source, line, "load_state_dict"):
+        assign = argument(call, 2, "assign")
+        if assign is not None:
+            drop_argument(source, call, assign)
+            return f"line {source.first_line(call)} copies the numbers into the parameters that the optimizer holds, and leaves those in place"
+    raise NotPossible(f"{source.path.name}:{line} assigns no loaded tensors")
 
 
 def frozen_ones_too(source: Source, line: int) -> str:

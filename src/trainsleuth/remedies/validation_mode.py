@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainsleuth.remedies.eval_in_training import called_model
-from trainsleuth.remedies.expressions import called
+from trainsleuth.remedies.expressions import argument, called, set_argument
 from trainsleuth.remedies.source import NotPossible, Source, Statement, called_name, everything
 
 
@@ -25,6 +25,26 @@ def sleep_before_validation(source: Source, line: int) -> str:
     source.before(outer, f"{model}.eval()")
     source.after(outer, f"{model}.train()")
     return f"{model}.eval() before the validation in line {source.first_line(outer)}, {model}.train() behind it"
+
+
+def tell_dropout_the_mode(source: Source, line: int) -> str:
+    """`F.dropout(x, p)` is told the mode of the module that calls it."""
+    statement = source.statement_at(line)
+    function = source.enclosing(statement, cst.FunctionDef)
+    owner = source.enclosing(function, cst.ClassDef) if function is not None else None
+    if not isinstance(function, cst.FunctionDef) or owner is None or not function.params.params:
+        raise NotPossible(f"{source.path.name}:{line} is in no method of a module")
+    module = function.params.params[0].name.value
+    said = []
+    for call in called(source, "dropout", "dropout1d", "dropout2d", "dropout3d", below=owner):
+        if isinstance(call.func, cst.Attribute) and source.code(call.func.value) == "self":
+            continue  # a Dropout module
+        if len(call.args) < 3 and argument(call, 2, "training") is None:
+            set_argument(source, call, "training", f"{module}.training")
+            said.append(source.first_line(call))
+    if not said:
+        raise NotPossible(f"{source.path.name}:{line} calls no functional.dropout without `training`")
+    return f"dropout in {'line' if len(said) == 1 else 'lines'} {', '.join(map(str, said))} is told whether the module is in train mode"
 
 
 def pass_the_mode_on(source: Source) -> str:

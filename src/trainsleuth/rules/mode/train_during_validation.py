@@ -12,13 +12,13 @@ How to cure it
     `model.eval()` before validation, `model.train()` after it.
 When it is wrong
     Fakes for a discriminator, teachers and `update_bn` run in train mode without gradients on training batches, and no loss is
-    computed there. MC dropout keeps the model in eval mode and only Dropout in train mode.
+    computed there. MC dropout keeps the model in eval mode and only Dropout in train mode, or says `training=True`.
 """
 
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.entries import place
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
-from trainsleuth.rules.wording import count
+from trainsleuth.rules.wording import count, percent
 
 
 @cause_rule("mode/train-during-validation", settled_by=("eval-mode",), masks=("stall/metric-does-not-follow-loss",))
@@ -61,7 +61,7 @@ def rule(chart: ProcessChart) -> Verdict:
             advice=["Call `model.eval()` before validation and `model.train()` after it."],
             look_for="bare-eval",
         )
-    return _in_part(chart) or _of_a_copy(chart)
+    return _in_part(chart) or _by_function(chart) or _of_a_copy(chart)
 
 
 def _in_part(chart: ProcessChart) -> Verdict:
@@ -94,6 +94,27 @@ def _in_part(chart: ProcessChart) -> Verdict:
             advice=["Let an own `train(self, mode=True)` call `super().train(mode)`, or drop it."],
         )
     return None
+
+
+def _by_function(chart: ProcessChart) -> Verdict:
+    """`F.dropout(x, p)` knows nothing of the mode of the model that calls it."""
+    trained_from = {loader for model in chart.models.values() for (_, grad, loader) in model.calls if grad}
+    facts = [fact for fact in chart.drops_in_eval if fact["loader"] is None or fact["loader"] not in trained_from]
+    if not facts or not chart.backwards:
+        return None
+    lines = list(dict.fromkeys(at for fact in facts if (at := place(fact["at"]))))
+    return Seen(
+        title="dropout goes on in validation: functional.dropout is not told the mode",
+        where=[Spot(at, "drops in eval mode, too: its `training` is True unless you say otherwise") for at in lines[:4]],
+        evidence=[
+            f"the model is in eval mode, and {percent(facts[0]['p'])} of these numbers are dropped all the same",
+            f"{count(lines, 'line')} {'calls' if len(lines) == 1 else 'call'} functional.dropout without `training`",
+        ],
+        severity="warning",
+        step=int(facts[0]["windows"]) or None,
+        statement="functional.dropout is called without training=self.training",
+        advice=["F.dropout(x, p, training=self.training), or an nn.Dropout module."],
+    )
 
 
 def _of_a_copy(chart: ProcessChart) -> Verdict:

@@ -45,6 +45,7 @@ def rule(chart: ProcessChart) -> Verdict:
             ],
             severity="note" if recovered else "critical",
             step=before.to + 1 if before else 1,
+            settle=_why_unknown(chart),
         )
     if chart.bad_parameters:
         main = chart.main_loss()
@@ -55,6 +56,12 @@ def rule(chart: ProcessChart) -> Verdict:
             step=chart.bad_between[1] if chart.bad_between else None,
         )
     return None
+
+
+def _why_unknown(chart: ProcessChart) -> str:
+    """Why an examination has not found the operation, if one was made or prevented."""
+    last = chart.examined[-1] if chart.examined else {}
+    return f"the operation that made it was looked for and not found: {last['why']}" if last.get("why") else ""
 
 
 @record_rule("nan/loss-not-finite", structural=True)
