@@ -16,7 +16,7 @@ from _trainsleuth_inside.movement import read_all, sample
 from _trainsleuth_inside.places import Place
 
 MOST_TENSORS = 500
-MOST_TAKEN, MOST_HELD = 200, 1 << 16  # tensors, numbers of one
+MOST_TAKEN, MOST_HELD = 200, 1 << 22  # tensors, and numbers of all of them
 UNTIL = 100  # windows
 Known = Tuple[str, Any, int, Any, Optional[Place], Set[int]]  # name, reference, version, sample; where it was taken out of the graph, and its nodes
 
@@ -25,16 +25,20 @@ class Unchanged:
     def __init__(self, watch: Any) -> None:
         self._watch = watch
         self._known: Dict[int, List[Known]] = {}  # by model
+        self._held = 0
         self._taken: List[Known] = []  # what `.data`, `.detach()` or numpy was taken of since the last backward
 
     def taken_out(self, how: str, tensor: Any, at: Optional[Place]) -> None:
         """The program has taken a tensor of the graph out of it, and may write to it."""
         torch = self._watch.torch
-        if len(self._taken) >= MOST_TAKEN or not 1 < tensor.numel() <= MOST_HELD or self._watch.windows >= UNTIL or self._watch.late.busy():
+        if len(self._taken) >= MOST_TAKEN or not 1 < tensor.numel() <= MOST_HELD - self._held:
+            return
+        if self._watch.windows >= UNTIL or self._watch.late.busy():
             return
         if readable(tensor) and tensor.layout == torch.strided and not tensor.is_inference():
             with torch.no_grad():
                 memory = torch.detach(tensor)  # held until backward: the program may let go of the tensor, while backward needs its memory
+                self._held += tensor.numel()
                 self._taken.append((f"what {how} was taken of", lambda: memory, tensor._version, sample(memory).clone(), at, _made_by(tensor)))
 
     def remember(self, module: Any, args: Any, result: Any) -> None:
@@ -59,7 +63,7 @@ class Unchanged:
         self.let_go()
 
     def let_go(self) -> None:
-        self._taken = []
+        self._taken, self._held = [], 0
 
     def compare(self, loss: Any, at: Optional[Place]) -> None:
         """Before a backward: tensors whose version is as it was and whose numbers are not."""
@@ -67,7 +71,8 @@ class Unchanged:
         found: List[Tuple[str, Any, Optional[Place], Set[int]]] = []
         changed: List[Any] = []
         with torch.no_grad():
-            taken, self._taken = self._taken, []
+            taken = self._taken
+            self.let_go()
             for rows in (*self._known.values(), taken):
                 for name, reference, version, before, taken_at, made_by in rows:
                     tensor = reference()

@@ -237,7 +237,7 @@ KNOWN: tuple[Known, ...] = (
     ),
     _known(
         "ranks/other-rank-died",
-        r"ncclRemoteError|remote process exited|Connection (?:closed|reset) by (?:peer|remote)|Broken pipe|"
+        r"ncclRemoteError|remote process exited|(?<!Errno 104\] )Connection (?:closed|reset) by (?:peer|remote)|(?<!Errno 32\] )Broken pipe|"
         r"ChildFailedError|failed \(exitcode",
         "another rank ended first, and this one only noticed",
         "the cause is in the output of the rank that ended first",

@@ -2,7 +2,8 @@
 
 What it detects
     A line of the program waits for a process that it started (`wait()`, `poll()` in a loop), and the kernel says that this process
-    stands in a write to a pipe.
+    stands in a write to a pipe. Or the program stands in a write to the pipe of such a process, which itself stands in a write: each waits
+    until the other reads.
 Why it matters
     A pipe holds 64 KiB. A decoder, a git or an ffmpeg that prints more stands until its pipe is read, and here the one who should read waits
     for its end. Small samples go well, the first large one stands for ever.
@@ -27,12 +28,26 @@ WRITES = ("pipe_write", "anon_pipe_write", "pipe_wait_writable")
 def rule(run: RunChart) -> Verdict:
     still = run.standstill()
     for process in still.python() if still is not None else ():
-        if still is None or process.main is None or not s.in_file(process.main, "subprocess.py"):
+        writes = process.main is not None and process.main.waits_in in WRITES
+        if still is None or process.main is None or not (writes or s.in_file(process.main, "subprocess.py")):
             continue
         writer = next((child for child in still.children(process.pid) if _writes(child)), None)
         at = users_line(process.main)
         if writer is None or at is None:
             continue
+        if writes:
+            return s.about(
+                still,
+                f"the program writes to {_name(writer)}, which waits for somebody to read what it has written itself",
+                [Spot(at, "writes to the process here"), *_those_that_wait(s.spots(still, process, process.main, ""), at)],
+                [
+                    f"process {writer.pid} ({_name(writer)}) stands in {_waits_in(writer)}: the pipe of its answers is full, so it reads nothing",
+                    s.how_it_waits(process, process.main),
+                ],
+                "each of the two waits until the other reads, and neither does",
+                ["Read each answer behind what is written, read in a thread of its own, or let the process write to a file and not to a pipe."],
+                process,
+            )
         return s.about(
             still,
             f"the program waits for {_name(writer)} to end, which waits for somebody to read what it has written",
@@ -51,6 +66,10 @@ def rule(run: RunChart) -> Verdict:
 
 def _writes(process: ProcessSeen) -> bool:
     return process.waits_in in WRITES or (process.main is not None and process.main.waits_in in WRITES)
+
+
+def _waits_in(process: ProcessSeen) -> str:
+    return process.waits_in if process.waits_in in WRITES or process.main is None else process.main.waits_in
 
 
 def _name(process: ProcessSeen) -> str:
