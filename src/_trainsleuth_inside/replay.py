@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import random
 import sys
 import time
@@ -28,11 +27,10 @@ class Replay:
         self._call: Optional[Dict[str, Any]] = None
         self._loss: Optional[Tuple[Any, List[Any], Dict[str, Any]]] = None
         self._attempts = 0
-        self._alone = os.environ.get("WORLD_SIZE", "1") == "1"
 
     def record(self, module: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         """Before a call that may have to be repeated."""
-        if self._attempts < MOST_ATTEMPTS and self._alone:
+        if self._attempts < MOST_ATTEMPTS and not self._watch.one_of_many:
             torch = self._watch.torch
             self._call = {
                 "module": weakref.ref(module),

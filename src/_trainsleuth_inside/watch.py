@@ -49,6 +49,7 @@ class Watch:
         self.models: Dict[int, ModelRecord] = {}
         self.models_seen = 0
         self.deep_window: Any = None
+        self.one_of_many = os.environ.get("WORLD_SIZE", "1") != "1"  # a rank among others; who is started otherwise says so later
         self.unchanged = Unchanged(self)
         self.replay = Replay(self)
         self.running: Any = None  # the model whose forward is running

@@ -1326,6 +1326,25 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["states[t] = cell(states[t - 1])"], ["part = cell(states[t - 1])", "states = states.clone()", "states[t] = part"],
     ),
     (
+        "ranks/collective-missing",
+        """
+        import torch.distributed as dist
+        for epoch in range(cfg.epochs):
+            for batch in loader:
+                loss = step(batch)
+                if loss.isnan():
+                    continue
+                loss.backward()
+            score = validate(net)
+            if stopper(score):
+                print("enough")
+                break
+        dist.barrier()
+        """,
+        ["dist.barrier()|rank 1 waits here", "loss.backward()|rank 0 is here instead"], [],
+        ["if stopper(score):"], ["leaving = [bool(stopper(score))]", "dist.broadcast_object_list(leaving, src=0)", "if leaving[0]:"],
+    ),
+    (
         "schedule/ends-before-the-run",
         """
         def schedule(optimizer, data, cfg):

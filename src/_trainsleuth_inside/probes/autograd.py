@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import weakref
 from typing import Any, Dict, Optional, Tuple
@@ -100,7 +99,6 @@ def _backward_at_rest(watch: Watch, probe: Probe, original: Any) -> Any:
     tensor, function_modes, dispatch_modes = torch.Tensor, torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
     known: Dict[Tuple[int, int], Tuple[LossSeries, Any]] = {}
     inside = False
-    ranks = os.environ.get("WORLD_SIZE", "1") != "1"  # they are compared by how many backwards each has made
 
     @stands_for(original)
     def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
@@ -115,7 +113,7 @@ def _backward_at_rest(watch: Watch, probe: Probe, original: Any) -> Any:
             inside = False
             beat.page[PHASE_AT] = OUTSIDE
         watch.backwards += 1
-        if ranks:
+        if watch.one_of_many:  # ranks are compared by how many backwards each has made
             BACKWARDS.pack_into(beat.page, BACKWARDS_AT, watch.backwards)
             watch.count_native()
         if watch.unread:
@@ -131,7 +129,7 @@ def _backward_at_rest(watch: Watch, probe: Probe, original: Any) -> Any:
             found[0].rested.append(value)
             if value - value != 0.0:  # NaN or infinite
                 broke()
-            elif watch.one_each and not ranks:
+            elif watch.one_each and not watch.one_of_many:
                 watch.leave_backward_alone()
         return result
 

@@ -113,6 +113,19 @@ def _wrap(watch: Watch, probe: Probe, c10d: Any) -> None:
                 watch.count_native = lambda: None
 
     watch.count_native = count_native
+    original_start = c10d.init_process_group
+
+    @probe.guard
+    def joined() -> None:
+        rank, world = c10d.get_rank(), c10d.get_world_size()
+        watch.one_of_many = world > 1
+        watch.facts.write("rank", rank=rank, world=world)
+
+    @stands_for(original_start)
+    def init_process_group(*args: Any, **kwargs: Any) -> None:
+        original_start(*args, **kwargs)
+        joined()
+
     leave = probe.guard(state.leave)
     distributed = sys.modules.get("torch.distributed")
     for name in NAMES:
@@ -122,6 +135,9 @@ def _wrap(watch: Watch, probe: Probe, c10d: Any) -> None:
             setattr(c10d, name, wrapped)
             if getattr(distributed, name, None) is original:
                 setattr(distributed, name, wrapped)
+    c10d.init_process_group = init_process_group
+    if getattr(distributed, "init_process_group", None) is original_start:
+        distributed.init_process_group = init_process_group  # type: ignore[union-attr]
 
 
 def _wrapper(original: Any, name: str, nested: List[bool], aside: Any, enter: Any, leave: Any) -> Any:

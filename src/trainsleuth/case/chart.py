@@ -150,6 +150,10 @@ class ProcessChart:
     def _process(self, fact: Fact) -> None:
         self.process = fact
 
+    def _rank(self, fact: Fact) -> None:
+        """What its process group says: who is started by `spawn` has nothing in its environment that says so."""
+        self.process = {**self.process, "rank": int(fact["rank"]), "world": int(fact["world"])}
+
     def _threads(self, fact: Fact) -> None:
         keep(self.threads, (int(fact["count"]), place(fact["at"])), 16)
 
@@ -527,7 +531,7 @@ def _broke(known: Parameter, gradient: float | None, weight: float | None) -> bo
 _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
     name: getattr(ProcessChart, f"_{name}")
     for name in (
-        "process", "environment", "optimizer", "model", "windows", "loss", "params", "calls", "mode", "loss_call",
+        "process", "rank", "environment", "optimizer", "model", "windows", "loss", "params", "calls", "mode", "loss_call",
         "loss_targets", "loss_without_grad", "held_out", "loader", "loader_pass", "loader_batches", "scheduler", "scheduler_step",
         "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",

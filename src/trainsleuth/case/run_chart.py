@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trainsleuth.case.beats import Beat, read_beats
@@ -41,8 +41,18 @@ class RunChart:
         for pid, fact in self._last_words.news():
             if (dead := self.chart_of(pid)) is not None:
                 dead.absorb(fact)
+        self.standstills = [self._with_ranks(still) for still in self.standstills]
         self.facts += news
         return news
+
+    def _with_ranks(self, still: Standstill) -> Standstill:
+        """From outside a rank is known by its environment only; the others have said it themselves."""
+        if all(process.rank is not None for process in still.processes):
+            return still
+        said = {chart.process.get("pid"): chart.process.get("rank") for chart in self.processes.values()}
+        return replace(still, processes=tuple(
+            replace(process, rank=said.get(process.pid)) if process.rank is None else process for process in still.processes
+        ))  # fmt: skip
 
     def _seen_from_outside(self, fact: Fact) -> None:
         if fact["k"] == "killed":

@@ -431,15 +431,15 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "ranks/uneven-batches": Remedy(
         "Use a DistributedSampler, which gives every rank the same number, or run the loop in `with model.join():`.",
-        (at_the_first(ranks.join),),
+        (at_the_first(ranks.join), ranks.leave_together),
     ),
     "ranks/collective-missing": Remedy(
         "Let every rank make the same calls: no collective inside `if rank == 0`, and a decision to stop is taken together (all_reduce it).",
-        (at_the_first(ranks.out_of_the_branch), at_the_first(ranks.decided_together)),
+        (at_the_first(ranks.out_of_the_branch), at_the_first(ranks.decided_together), ranks.leave_together),
     ),
     "ranks/collective-mismatch": Remedy(
         "Let every rank make the same calls in the same order and shape, also where it has nothing to contribute.",
-        (at_the_first(ranks.out_of_the_branch), at_the_first(ranks.decided_together)),
+        (at_the_first(ranks.out_of_the_branch), at_the_first(ranks.decided_together), ranks.leave_together),
     ),
     "ranks/diverged-weights": Remedy(
         "Load or make the weights before wrapping the model in DDP, on every rank, or broadcast them once.",

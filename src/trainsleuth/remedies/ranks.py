@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from trainsleuth.remedies.desk import Desk, Diagnosed
 from trainsleuth.remedies.expressions import (
     add_import,
     argument,
@@ -234,6 +235,51 @@ def decided_together(source: Source, line: int) -> str:
             add_import(source, "import torch.distributed", "torch")
         return f"rank 0 decides for all ranks in line {source.first_line(branch)}, so that all make the collective of line {line}, or none"
     raise NotPossible(f"no branch that each rank decides for itself leads to {source.path.name}:{line}")
+
+
+def leave_together(desk: Desk, finding: Diagnosed) -> str:
+    """A loop that each rank leaves by numbers of its own (early stopping): rank 0 decides for all."""
+    for source, line in desk.lines(finding):
+        for loop in _loops_that_lead_to(source, line):
+            exits = [branch for branch in _branches_of(loop) if branch.orelse is None and _leaves(branch)]
+            decided = [branch for branch in exits if called(source, *COLLECTIVES, below=branch.test)]
+            if len(exits) != 1 or decided:
+                continue
+            branch = exits[0]
+            package = _distributed(source)
+            name = next(text for text in ("leaving", "all_leave", "rank_zero_leaves") if text not in names_in(source.module))
+            source.before(branch, f"{name} = [bool({source.code(branch.test)})]", f"{package}.broadcast_object_list({name}, src=0)")
+            source.replace(branch.test, cst.parse_expression(f"{name}[0]"))
+            return f"rank 0 decides for all ranks in line {source.first_line(branch)} whether the loop ends, so that all leave it, or none"
+    raise NotPossible("no single condition by which a rank leaves a loop was found around these lines")
+
+
+def _loops_that_lead_to(source: Source, line: int) -> list[cst.For | cst.While]:
+    """The loops around a line, and around the calls of the function that it is in, inner ones first."""
+    statement = source.statement_at(line)
+    function = source.enclosing(statement, cst.FunctionDef)
+    calls = called(source, function.name.value) if function is not None else []
+    loops: list[cst.For | cst.While] = []
+    for place in (statement, *(source.statement_of(call) for call in calls)):
+        loops += [above for above in source.above(place) if isinstance(above, (cst.For, cst.While))]
+    return list(dict.fromkeys(loops))
+
+
+def _branches_of(block: cst.CSTNode) -> list[cst.If]:
+    """The conditions of a loop, and not those of loops or functions within it."""
+    found: list[cst.If] = []
+    for child in block.children:
+        if isinstance(child, cst.If):
+            found.append(child)
+        if not isinstance(child, (cst.For, cst.While, cst.FunctionDef, cst.ClassDef)):
+            found += _branches_of(child)
+    return found
+
+
+def _leaves(branch: cst.If) -> bool:
+    """Whether a branch ends the loop: a break or return of its own, not of a branch within it."""
+    lines = branch.body.body if isinstance(branch.body, cst.IndentedBlock) else [branch.body]
+    return any(isinstance(part, (cst.Break, cst.Return)) for line in lines for part in getattr(line, "body", ()))
 
 
 def load_on_all(source: Source, line: int) -> str:
