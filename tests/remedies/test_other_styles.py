@@ -1326,6 +1326,17 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["states[t] = cell(states[t - 1])"], ["part = cell(states[t - 1])", "states = states.clone()", "states[t] = part"],
     ),
     (
+        "ranks/diverged-weights",
+        """
+        def tune(net, rank):
+            model = DDP(net, device_ids=[rank])
+            pretrain(model)
+            model.module.classifier = nn.Linear(64, 10).to(rank)
+            return fit(model)
+        """,
+        ["model.module.classifier|made here"], [], [], ["model = DDP(model.module, device_ids=[rank])"],
+    ),
+    (
         "ranks/collective-missing",
         """
         import torch.distributed as dist

@@ -22,7 +22,7 @@ NAMES = (
     "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "barrier", "all_gather_object", "gather_object",
     "broadcast_object_list", "scatter_object_list", "monitored_barrier", "all_reduce_coalesced",
 )  # fmt: skip
-MOST_PLACES = 4000
+MOST_PLACES = MOST_PARAMETERS = 4000
 
 
 class Collectives:
@@ -83,7 +83,8 @@ def _watch_ddp(watch: Watch, probe: Probe, module: Any) -> None:
 
     @probe.guard
     def made(wrapped: Any) -> None:
-        watch.facts.write("ddp", at=places.caller(2), find_unused=bool(getattr(wrapped, "find_unused_parameters", False)))
+        held = [watch.parameters.number(parameter) for parameter in wrapped.parameters()][:MOST_PARAMETERS]
+        watch.facts.write("ddp", at=places.caller(2), find_unused=bool(getattr(wrapped, "find_unused_parameters", False)), params=held)
 
     base.__init__ = __init__
 

@@ -444,7 +444,8 @@ REMEDIES: dict[str, Remedy] = {
     "ranks/diverged-weights": Remedy(
         "Load or make the weights before wrapping the model in DDP, on every rank, or broadcast them once.",
         (
-            at_the_first(ranks.load_on_all, note="loads"), at_the_first(ranks.wrap_the_rest, note="outside of the wrapper"),
+            at_the_first(ranks.load_on_all, note="loads"), at_the_first(ranks.wrapped_again, note="made here"),
+            at_the_first(ranks.wrap_the_rest, note="outside of the wrapper"),
             _through_the_wrapper,
             in_the_files(ranks.broadcast_before_the_optimizer),
         ),

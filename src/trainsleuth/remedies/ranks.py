@@ -237,6 +237,24 @@ def decided_together(source: Source, line: int) -> str:
     raise NotPossible(f"no branch that each rank decides for itself leads to {source.path.name}:{line}")
 
 
+def wrapped_again(source: Source, line: int) -> str:
+    """`model.module.head = …` behind `model = DDP(net)`: the wrapper is made anew, with what is there now."""
+    statement = source.statement_at(line)
+    targets = [target.target for node in everything(statement) if isinstance(node, cst.Assign) for target in node.targets]
+    for target in targets:
+        wrapper = source.code(target).partition(".module.")[0]
+        for node in source.all(cst.Assign, source.enclosing(statement, cst.FunctionDef) or source.module):
+            made = isinstance(node.value, cst.Call) and called_name(node.value) in WRAPPERS and node.value.args
+            if wrapper == source.code(target) or not made or source.code(node.targets[0].target) != wrapper or source.first_line(node) > line:
+                continue
+            assert isinstance(node.value, cst.Call)
+            inner = node.value.args[0].with_changes(value=cst.parse_expression(f"{wrapper}.module"))
+            again = node.with_changes(value=node.value.with_changes(args=[inner, *node.value.args[1:]]))
+            source.after(statement, source.module.code_for_node(again))
+            return f"{wrapper} is wrapped in DDP again behind line {line}, so that the new part gets the gradients of all ranks"
+    raise NotPossible(f"{source.path.name}:{line} puts no new part into a model that is wrapped")
+
+
 def leave_together(desk: Desk, finding: Diagnosed) -> str:
     """A loop that each rank leaves by numbers of its own (early stopping): rank 0 decides for all."""
     for source, line in desk.lines(finding):

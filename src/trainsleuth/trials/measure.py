@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -23,6 +23,7 @@ from trainsleuth.rules.halves import in_float16, vanishing
 from trainsleuth.rules.kinds import EXAMINED, Missing, Seen, Spot
 from trainsleuth.rules.origins import has_recovered
 from trainsleuth.rules.stall.dead_units import DEAD, RECTIFIERS
+from trainsleuth.trials.lines import as_it_is
 from trainsleuth.trials.sandbox import Ended
 from trainsleuth.trials.scores import scaler_words, scores
 from trainsleuth.trials.trial import Kind, Learning, Outcome, Trial, facts_of
@@ -48,7 +49,7 @@ def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
     charts = list(run.processes.values())
     chart = max(charts, key=lambda chart: (chart.windows, chart.backwards), default=ProcessChart())
     acted = {str(fact["knob"]) for each in charts for fact in each.knobs if fact["k"] == "knob_acted"}
-    fired, missing = _judged(run, chart)
+    fired, missing = _judged(run, chart, trial.files)
     fired = {rule: at for rule, at in fired.items() if MENDED.get(rule) not in acted}
     kind, why = _kind(trial, chart, charts, ended, _stood(run, folder))
     if kind in ("healthy", "stalled") and chart.bad_parameters and "nan/loss-not-finite" in fired:
@@ -100,8 +101,8 @@ def _stood(run: RunChart, folder: Path) -> str:
     return "" if about.get("exit", {}).get("kind") == "ok" else f"nothing has moved for {still.waited:.0f} s"
 
 
-def _judged(run: RunChart, chart: ProcessChart) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Which rules see their fault in this trial, and at which line; and which cannot tell."""
+def _judged(run: RunChart, chart: ProcessChart, files: Mapping[Path, bytes]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Which rules see their fault in this trial, and at which line of the program as it is; and which cannot tell."""
     fired: dict[str, str] = {}
     missing = []
     for rule in all_rules():
@@ -110,7 +111,8 @@ def _judged(run: RunChart, chart: ProcessChart) -> tuple[dict[str, str], tuple[s
             missing.append(rule.name)
         elif isinstance(verdict, Seen):
             spot = next((spot for spot in verdict.where if spot is not None), None)
-            at = spot.at if isinstance(spot, Spot) else spot
+            seen = spot.at if isinstance(spot, Spot) else spot
+            at = None if seen is None else as_it_is(files, seen)
             fired[rule.name] = "" if at is None else f"{at.file}:{at.line}"
     return fired, tuple(missing)
 
@@ -161,7 +163,7 @@ def _ends_not_finite(curve: Curve) -> bool:
 def _main_loss(trial: Trial, chart: ProcessChart) -> Curve | None:
     """The loss that the run had most of; a trial, which is shorter, may have more of one that comes before it."""
     if trial.loss_at is not None:
-        same = [curve for at, curve in chart.losses.items() if at == trial.loss_at]
+        same = [curve for at, curve in chart.losses.items() if as_it_is(trial.files, at) == trial.loss_at]
         near = [curve for at, curve in chart.losses.items() if (at.file, at.function) == (trial.loss_at.file, trial.loss_at.function)]
         if same or near:
             return (same or near)[0]

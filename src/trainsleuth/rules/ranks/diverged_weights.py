@@ -82,9 +82,17 @@ def _outside_the_wrapper(ranks: list[Rank]) -> Verdict:
     large layer; then the program gathers something in each step itself."""
     if len(ranks) < 2 or any(not rank.chart.ddp for rank in ranks):
         return None
-    one, other = ranks[:2]
-    windows = sorted(set(one.chart.looks) & set(other.chart.looks))
-    wrapped = {number for model in one.chart.models.values() if model.kind == "DistributedDataParallel" for number in model.parameters}
+    verdicts = (_outside_of_it(ranks[0], ranks[1], optimizer) for optimizer in reversed(ranks[0].chart.optimizers))
+    return next((verdict for verdict in verdicts if verdict is not None), None)
+
+
+def _outside_of_it(one: Rank, other: Rank, optimizer: str) -> Verdict:
+    """Of what one optimizer trains."""
+    windows = [
+        window for window in sorted(set(one.chart.looks) & set(other.chart.looks))
+        if any(key[0] == optimizer for key in one.chart.looks[window])
+    ]  # fmt: skip
+    wrapped = {number for fact in one.chart.ddp for number in fact["params"]}
     if len(windows) < ENOUGH or not wrapped:
         return None
 
@@ -93,7 +101,8 @@ def _outside_the_wrapper(ranks: list[Rank]) -> Verdict:
     def equal(window: int, key: tuple[str, int], what: int, error: float) -> bool:
         return close(one.chart.looks[window][key][what], other.chart.looks[window][key][what], error)
 
-    keys = [key for key in one.chart.looks[windows[0]] if all(key in rank.chart.looks[window] for rank in (one, other) for window in windows)]
+    held = [key for key in one.chart.looks[windows[0]] if key[0] == optimizer]
+    keys = [key for key in held if all(key in rank.chart.looks[window] for rank in (one, other) for window in windows)]
     shared = [key for key in keys if key[1] in wrapped and all(equal(window, key, 0, SAME_GRADIENT) for window in windows)]
     drifting = [
         key for key in keys
@@ -104,7 +113,9 @@ def _outside_the_wrapper(ranks: list[Rank]) -> Verdict:
     if not shared or not drifting or any(not equal(windows[-1], key, 1, SAME_GRADIENT) for key in shared):
         return None
     numbers = {key[1] for key in drifting}
-    model = next((m for m in one.chart.models.values() if m.kind != "DistributedDataParallel" and numbers & set(m.parameters)), None)
+    holders = [model for model in one.chart.models.values() if numbers & set(model.parameters)]
+    model = next((model for model in holders if model.kind != "DistributedDataParallel"), holders[0] if holders else None)
+    made = [parameter.made_at for number in numbers if (parameter := one.chart.parameters.get(number)) and parameter.made_at]
     called = [at for (_, grad, _), at in model.places.items() if grad and at] if model is not None else []
     first, last = (tuple(rank.chart.looks[window][drifting[0]][1] for rank in (one, other)) for window in (windows[0], windows[-1]))
     named = [_name(one, key) for key in drifting]
@@ -112,6 +123,7 @@ def _outside_the_wrapper(ranks: list[Rank]) -> Verdict:
         title=f"{len(drifting)} parameters are trained outside of DDP: their gradients are not shared, and the ranks drift apart",
         where=[
             *[Spot(at, "trained here, outside of the wrapper") for at in called[:1]],
+            *[Spot(at, "made here") for at in made[:1]],
             *[Spot(at, "wrapped here, without them") for fact in one.chart.ddp if (at := place(fact["at"]))][:1],
         ],
         evidence=[
