@@ -148,6 +148,10 @@ class Bench:
             "would reach it, or start the program from a checkpoint of its own near that step"
         )
 
+    def goes_on_to_the_end(self) -> bool:
+        """Make trials as long as the run was, if they were shorter and the budget allows it."""
+        return not self.asked and not self._start and self.windows < self.seen and not self.reach(self.seen)
+
     def seconds_a_window(self) -> float:
         times = max((each.window_times for each in self.chart.training()), key=len, default=[])
         if len(times) < 2 or times[-1][0] <= times[0][0]:

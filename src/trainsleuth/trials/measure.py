@@ -37,6 +37,8 @@ MENDED = {  # rules that read what the program asks for, and the knob that mends
 }
 SKIPPED = "stall/scaler-skips-steps"  # the scaler met a bad gradient in every window, so that the loss never became bad
 AGAIN = 3  # losses that are not finite, the latest in the last quarter
+ALIVE_AGAIN = 0.9  # share of dead units below which a layer is no longer dead, by any standard
+POWERS = 100.0
 MOST_POINTS = 400
 MOST_GRADIENTS = 200
 MOST_SAID = 120  # characters of an exception
@@ -193,14 +195,21 @@ def learning(curve: Sequence[tuple[int, float]], up_to: int | None = None) -> Le
     if len(points) < 4:
         return None
     head, tail = points[: max(1, min(4, len(points) // 20))], points[-max(2, min(40, len(points) // 5)) :]
-    noise = median(abs(later - earlier) for earlier, later in pairwise(points)) / 0.954
+    first, last = sum(head) / len(head), sum(tail) / len(tail)
+    noise = last_noise = _noise(points)
+    if len(tail) >= 8 and abs(last) * POWERS < abs(first):
+        last_noise = _noise(tail)  # a loss that has come down from another power of ten leaves its noise there
     return Learning(
-        first=sum(head) / len(head),
-        last=sum(tail) / len(tail),
+        first=first,
+        last=last,
         first_error=noise / math.sqrt(len(head)),
-        last_error=noise / math.sqrt(len(tail)),
+        last_error=last_noise / math.sqrt(len(tail)),
         steps=curve[len(points) - 1][0],
     )
+
+
+def _noise(points: Sequence[float]) -> float:
+    return median(abs(later - earlier) for earlier, later in pairwise(points)) / 0.954
 
 
 def learns(measured: Learning) -> bool:
@@ -355,7 +364,7 @@ def mechanism_gone(rule: str, control: float, other: float) -> bool:
     if rule == "stall/params-frozen":
         return other > control + 0.02
     if rule == "stall/dead-units":
-        return other < DEAD <= control
+        return other < ALIVE_AGAIN and control >= DEAD
     return other < (control if rule == "autograd/custom-backward-wrong" else 0.5 * control)
 
 

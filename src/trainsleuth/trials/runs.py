@@ -9,7 +9,7 @@ from statistics import mean
 from typing import Literal
 
 from trainsleuth.rules.wording import loss
-from trainsleuth.trials.chance import ERROR_RATE, MOST_PAIRS, ends_lower, happens_less, lower_in_pairs
+from trainsleuth.trials.chance import ERROR_RATE, MOST_PAIRS, all_lower, ends_lower, happens_less, lower_in_pairs
 from trainsleuth.trials.measure import ERRORS, learning, learns
 from trainsleuth.trials.trial import Learning, Outcome
 
@@ -79,7 +79,8 @@ def _loss_falls_further(runs: Runs) -> tuple[bool, bool, str]:
         control, turned, noise = [log(end) for end in control], [log(end) for end in turned], noise / scale
     spread = seed_spread(runs.control, runs.placebos)
     words = f"the loss ends lower by {loss(before.last - after.last)}; another seed moves that end by {loss(spread)}"
-    return True, len(control) > 1 and ends_lower(control, turned, noise), words
+    sure = len(control) > 1 and (ends_lower(control, turned, noise) or (scale is not None and runs.exhausted and all_lower(control, turned)))
+    return True, sure, words
 
 
 def _scale(control: Sequence[float], turned: Sequence[float]) -> float | None:

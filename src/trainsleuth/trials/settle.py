@@ -19,7 +19,13 @@ from trainsleuth.trials.knobs import Knob, Pointed, easing, knobs_for
 from trainsleuth.trials.runs import More, Symptom
 from trainsleuth.trials.smallest import leave_out
 from trainsleuth.trials.trial import Known, Role, Setting, Trial
-from trainsleuth.trials.verdict import BESIDE_A_REPEAT, CHANGED_NOTHING, Verdict, judge, judge_suspicion, nothing_to_remove
+from trainsleuth.trials.verdict import (
+    BESIDE_A_REPEAT,
+    Verdict,
+    judge,
+    judge_suspicion,
+    nothing_to_remove,
+)
 
 SEEDS = (1000, 2000, 3000, 4000)
 HANGS = ("hang/", "ranks/")
@@ -270,11 +276,24 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
     late = bench.reach(_known_at(bench, finding))
     if late:
         yield Note(f"{finding.id}: {late}")
+    best = yield from _best_of(bench, finding, knobs, rewrites, share)
+    open_still = best is not None and best.status == "inconclusive" and symptom_of(finding, bench.chart) != "hang"
+    if open_still and bench.goes_on_to_the_end():
+        yield Note(f"{finding.id}: trials that are shorter than the run leave it open, so they go on as far as it did ({bench.windows:,} steps)")
+        best = yield from _best_of(bench, finding, knobs, rewrites, share)
+    if best is not None:
+        yield Settled(finding.id, best)
+    by_kernels = finding.rule.startswith("hang/openmp") or finding.rule in ("hang/fork-with-live-threads", "hang/dataloader-worker", *STANDSTILLS)
+    if best is None or best.status == "refuted" or (by_kernels and best.status == "confirmed"):
+        yield from _try_others(bench, finding, others if best is None or best.status == "refuted" else [*knobs[1:], *others], share)
+
+
+def _best_of(bench: Bench, finding: Suspected, knobs: Sequence[Knob], rewrites: Rewrites, share: int) -> Generator[Event, None, Verdict | None]:
+    """Experiment after experiment, until one settles it; the verdict that says most."""
     best: Verdict | None = None
     for experiment in _experiments(bench, finding, knobs, rewrites, share):
-        last_resort = bool(experiment.files) or experiment.shows_the_rest
-        settled = best is not None and best.status != "not applicable" and not (experiment.files and best.why == CHANGED_NOTHING)
-        if last_resort and settled:
+        opens = ("not applicable", "inconclusive") if experiment.files else ("not applicable",)
+        if (experiment.files or experiment.shows_the_rest) and best is not None and best.status not in opens:
             continue  # a knob has settled it as far as it can be
         verdict = None
         for event in _decide(experiment, finding.rule):
@@ -286,11 +305,7 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
             best = verdict
         if verdict is not None and verdict.status in ("confirmed", "refuted"):
             break
-    if best is not None:
-        yield Settled(finding.id, best)
-    by_kernels = finding.rule.startswith("hang/openmp") or finding.rule in ("hang/fork-with-live-threads", "hang/dataloader-worker", *STANDSTILLS)
-    if best is None or best.status == "refuted" or (by_kernels and best.status == "confirmed"):
-        yield from _try_others(bench, finding, others if best is None or best.status == "refuted" else [*knobs[1:], *others], share)
+    return best
 
 
 def _experiments(bench: Bench, finding: Suspected, knobs: Sequence[Knob], rewrites: Rewrites, share: int) -> Iterator[Experiment]:
