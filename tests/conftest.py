@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import signal
 import textwrap
 from collections.abc import Callable, Iterator
@@ -10,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from trainsleuth.remedies.propose import STRICT
 from watching import ZOO, ForkServer, Watched
 
 _numbers = itertools.count()
+os.environ[STRICT] = "1"
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in the background of a script: what we start would ignore Ctrl-C as well
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

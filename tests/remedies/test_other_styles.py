@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from programs import Program
 
 from trainsleuth.remedies import candidates, propose
 from trainsleuth.remedies.catalogue import REMEDIES
+from trainsleuth.remedies.propose import STRICT
 from trainsleuth.rules.catalogue import all_rules
 
 # rule, source, lines of the finding (`text|note`), evidence, lines taken out, lines put in
@@ -1346,6 +1348,9 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
                 if loss.isnan():
                     continue
                 loss.backward()
+            if epoch % 2:
+                for name in names:
+                    print(name)
             score = validate(net)
             if stopper(score):
                 print("enough")
@@ -2290,6 +2295,22 @@ def test_a_target_that_is_missing_is_not_made_up(tmp_path: Path) -> None:
     patch = propose(program.finding("nan/bad-sample", "def __getitem__", evidence=["bad samples in that batch: 7; field 1 of what Rows gives"]))
     assert patch is not None
     assert patch.kind == "advice"
+
+
+def test_a_rewrite_that_fails_takes_nothing_else_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(desk: object, finding: object) -> str:
+        raise TypeError("not iterable")
+
+    program = Program(tmp_path, "loss.backward()\nopt.step\n")
+    known = REMEDIES["stall/optimizer-never-steps"]
+    monkeypatch.setitem(REMEDIES, "stall/optimizer-never-steps", replace(known, ways=(broken, *known.ways)))
+    finding = program.finding("stall/optimizer-never-steps", "opt.step")
+    with pytest.raises(TypeError):
+        propose(finding)
+    monkeypatch.delenv(STRICT)
+    patch = propose(finding)
+    assert patch is not None
+    assert patch.kind == "patch"
 
 
 def test_the_guard_of_a_script_is_no_branch_of_some_ranks(tmp_path: Path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from trainsleuth.remedies.catalogue import REMEDIES
 from trainsleuth.remedies.desk import NO_LINE, Desk, Diagnosed
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.remedies.source import NotPossible
+
+STRICT = "TRAINSLEUTH_STRICT"  # in our own tests: what fails is raised
 
 
 def propose(finding: Diagnosed) -> Patch | None:
@@ -27,6 +31,11 @@ def candidates(finding: Diagnosed) -> list[Patch]:
             patch = made if isinstance(made, Patch) else desk.patch(made)
         except NotPossible as problem:
             reasons.append(str(problem))
+            continue
+        except Exception as problem:  # a defect of ours must not take the other patches, and the proof, from the user
+            if STRICT in os.environ:
+                raise
+            reasons.append(f"a rewrite of ours failed on this source ({type(problem).__name__}: {problem}); please report it")
             continue
         if not any((patch.files, patch.environment) == (other.files, other.environment) for other in found):
             found.append(patch)

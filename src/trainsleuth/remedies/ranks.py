@@ -297,7 +297,8 @@ def _branches_of(block: cst.CSTNode) -> list[cst.If]:
 def _leaves(branch: cst.If) -> bool:
     """Whether a branch ends the loop: a break or return of its own, not of a branch within it."""
     lines = branch.body.body if isinstance(branch.body, cst.IndentedBlock) else [branch.body]
-    return any(isinstance(part, (cst.Break, cst.Return)) for line in lines for part in getattr(line, "body", ()))
+    simple = [line for line in lines if isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite))]
+    return any(isinstance(part, (cst.Break, cst.Return)) for line in simple for part in line.body)
 
 
 def load_on_all(source: Source, line: int) -> str:

@@ -83,6 +83,8 @@ def _ran_ahead(run: RunChart) -> Verdict:
 def _called_more(ahead: Rank, waiting: Rank) -> bool:
     """Whether the rank that is ahead stands in a collective of the program's own that the other has not entered, and no parameter of it was
     ever seen without a gradient: then the calls do not fit together, and backward only paired up with the wrong one."""
+    if ahead.seen is not None and waiting.seen is not None and 0 < ahead.seen.native <= waiting.seen.native:
+        return False  # its latest backward has started nothing that the others could join
     called = ahead.waits_in()
     silent = any(p.without_gradient for p in ahead.chart.parameters.values() if p.trainable and p.looks)
     return called is not None and called.count > waiting.collectives and not silent
