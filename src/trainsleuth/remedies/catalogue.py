@@ -166,6 +166,12 @@ def _through_the_wrapper(desk: Desk, finding: Diagnosed) -> str:
     return in_the_files(ranks.through_the_wrapper)(desk, finding)  # type: ignore[return-value]
 
 
+def _broadcast_once(desk: Desk, finding: Diagnosed) -> str:
+    if any("of the wrapper" in place.note or "past the wrapper" in place.note for place in finding.where):
+        raise NotPossible("weights that are made equal once drift apart again where gradients are not shared")
+    return in_the_files(ranks.broadcast_before_the_optimizer)(desk, finding)  # type: ignore[return-value]
+
+
 def _wake(desk: Desk, finding: Diagnosed) -> str:
     return at_the_first(eval_in_training.wake_before_forward, code=r"^(?!.*(\.eval\(\)|\.train\(False\)))")(desk, finding)  # type: ignore[return-value]
 
@@ -447,7 +453,7 @@ REMEDIES: dict[str, Remedy] = {
             at_the_first(ranks.load_on_all, note="loads"), at_the_first(ranks.wrapped_again, note="made here"),
             at_the_first(ranks.wrap_the_rest, note="outside of the wrapper"),
             _through_the_wrapper,
-            in_the_files(ranks.broadcast_before_the_optimizer),
+            _broadcast_once,
         ),
     ),
     "ranks/straggler": Remedy(

@@ -18,6 +18,7 @@ from trainsleuth.remedies.desk import Diagnosed
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.rules.arbiter import Diagnosis, diagnose
 from trainsleuth.rules.kinds import EXAMINED, STANDSTILLS
+from trainsleuth.rules.origins import stopped_by_itself
 from trainsleuth.rules.wording import loss
 from trainsleuth.trials import precision, sandbox
 from trainsleuth.trials.bench import Bench, Done
@@ -158,7 +159,7 @@ def _shown(facts: Path, outcome: Outcome | None) -> Shown:
         frozenset(finding.rule for finding in diagnosis.findings if finding.severity != "note"),
         max((chart.windows for chart in charts), default=0),
         bool(charts) and all(chart.ended or chart.stopped for chart in charts),
-        bool(run.crashes()),
+        bool(run.crashes()) or any(map(stopped_by_itself, run.processes.values())),
         run.standstill() is not None,
         frozenset(symptom for finding in diagnosis.findings for symptom in finding.symptoms),
     )

@@ -31,6 +31,7 @@ MORE_TIME = 1.5  # a trial that an earlier budget cut off is run again where thi
 BEYOND = 1.25  # a trial goes so much further than the step at which the run was known to be sick
 START_UP = 5.0  # seconds until a program's first step, where the case does not tell
 HANG_AFTER = (2.0, 20.0)
+PAST_BREAK = 4  # times the windows after which the run broke: with another seed it may break later
 PAST_HANG = 20  # windows that a trial goes on beyond the place where the run stood still
 MEMORY_SHARE = 0.8  # of what is free, for all trials that run side by side
 
@@ -116,7 +117,9 @@ class Bench:
         self._numbers = max((int(known.id[1:]) for known in stored), default=0)
         self.jobs = self.jobs or (1 if _on_a_device(self.chart) else max(1, min(3, len(os.sched_getaffinity(0)))))
         self.asked = self.windows
-        self.windows = self.windows or max(FEWEST_WINDOWS, min(self.seen or MOST_WINDOWS, MOST_WINDOWS))
+        broke = any(each.crash is not None or each.quit is not None for each in self.chart.processes.values())
+        far = self.seen * (PAST_BREAK if broke else 1)
+        self.windows = self.windows or max(FEWEST_WINDOWS, min(far or MOST_WINDOWS, MOST_WINDOWS))
         ranks = any((each.process.get("world") or 1) > 1 for each in self.chart.processes.values())
         self.executor: Executor = Here(self.case.command, self.case.cwd, as_it_was(self.chart, self.environment), self.unsafe,
                                        self.jobs, own_network=ranks)  # fmt: skip

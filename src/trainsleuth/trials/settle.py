@@ -14,6 +14,7 @@ from typing import Protocol
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.rules.catalogue import rule_named
 from trainsleuth.rules.kinds import STANDSTILLS
+from trainsleuth.rules.origins import stopped_by_itself
 from trainsleuth.trials.bench import MOST_WINDOWS, Begun, Bench, Done, OutOfTime, require_sandbox
 from trainsleuth.trials.knobs import Knob, Pointed, easing, knobs_for
 from trainsleuth.trials.runs import More, Symptom
@@ -107,8 +108,8 @@ def settle(bench: Bench, findings: Sequence[Suspected], rewrites: Rewrites) -> I
 def symptom_of(finding: Suspected, run: RunChart) -> Symptom:
     """What tells a sick run from a sound one, for this finding."""
     names = (finding.rule, *finding.symptoms)
-    if finding.rule.startswith("nan/") and "crash/exception" in names:
-        return "nan"  # what raises does so because of the numbers
+    if finding.rule.startswith("nan/") and ("crash/exception" in names or any(map(stopped_by_itself, run.processes.values()))):
+        return "nan"  # what raises, or gives up, does so because of the numbers
     of_ranks = finding.rule.startswith("ranks/") and run.standstill() is None and bool(run.crashes())  # they may raise instead of waiting
     if of_ranks or ("crash/exception" in names and not set(STANDSTILLS) & set(names)):
         return "crash"
