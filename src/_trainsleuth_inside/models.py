@@ -19,6 +19,8 @@ class ModelRecord:
         self._compared_at = 0
         self.list_parts(module)
         self.modes_said: Dict[Tuple[bool, bool], Tuple[Any, ...]] = {}
+        self.norms_as_built: Optional[List[str]] = None  # as said last
+        self.norms_looked_at = 0  # windows that had been made then
         self._calls: Dict[Setting, int] = {}
         self._trained_in: Optional[Setting] = None  # setting of the present window's last call with gradients
         self._called_in: Optional[Setting] = None  # and of its last one without

@@ -1328,6 +1328,20 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["states[t] = cell(states[t - 1])"], ["part = cell(states[t - 1])", "states = states.clone()", "states[t] = part"],
     ),
     (
+        "mode/statistics-as-built",
+        """
+        class Average:
+            def update(self, model):
+                with torch.no_grad():
+                    for shadow, weight in zip(self.net.parameters(), model.parameters()):
+                        shadow.data.mul_(self.decay).add_(weight.data, alpha=1 - self.decay)
+            def __call__(self, x):
+                return self.net(x)
+        """,
+        ["return self.net(x)|the copy is called here"], [], [],
+        ["for own, other in zip(self.net.buffers(), model.buffers()):", "own.copy_(other)"],
+    ),
+    (
         "ranks/diverged-weights",
         """
         def tune(net, rank):

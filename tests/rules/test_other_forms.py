@@ -1562,3 +1562,46 @@ def test_samples_that_are_taken_for_steps_are_named(run_source: Run, inner: str,
 def test_steps_that_are_steps_are_no_finding(run_source: Run, inner: str, forward: str, batch: int) -> None:
     seen = run_source(SEQUENCES.format(inner=inner, forward=forward, batch=batch))
     assert "stall/batch-taken-for-steps" not in seen.rules, seen.why()
+
+
+AVERAGED = """
+    import copy
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    x = 3 + 2 * torch.randn(640, 6)
+    data = TensorDataset(x, (x[:, 0] > 3).long())
+    train, valid = DataLoader(data, 16, shuffle=True), DataLoader(data, 64)
+    net = nn.Sequential(nn.BatchNorm1d(6), nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 2))
+    average = {copy}.eval().requires_grad_(False)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+    for epoch in range(4):
+        for x, y in train:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(x), y).backward()
+            optimizer.step()
+            with torch.no_grad():
+                {update}
+        with torch.no_grad():
+            print(epoch, sum((average(x).argmax(1) == y).sum().item() for x, y in valid))
+"""
+WEIGHTS_ONLY = "[a.lerp_(p, 0.1) for a, p in zip(average.parameters(), net.parameters())]"
+
+
+def test_a_copy_whose_statistics_are_those_it_was_built_with_is_named(run_source: Run) -> None:
+    seen = run_source(AVERAGED.format(copy="copy.deepcopy(net)", update=WEIGHTS_ONLY))
+    assert seen.rules == ["mode/statistics-as-built"], seen.why()
+
+
+@pytest.mark.parametrize(("copy", "update"), [
+    ("copy.deepcopy(net)", WEIGHTS_ONLY + "; [a.copy_(b) for a, b in zip(average.buffers(), net.buffers())]"),
+    ("copy.deepcopy(net)", "average.load_state_dict(net.state_dict())"),
+    ("nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))", "pass"),
+])  # fmt: skip
+def test_copies_with_statistics_and_other_networks_are_no_finding(run_source: Run, copy: str, update: str) -> None:
+    seen = run_source(AVERAGED.format(copy=copy, update=update))
+    assert seen.rules == [], seen.why()

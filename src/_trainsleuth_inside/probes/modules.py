@@ -151,6 +151,8 @@ def install(watch: Watch, probe: Probe) -> None:
             else:
                 in_train += 1
         key = (setting[0], setting[1])
+        if in_eval and not setting[1] and watch.windows > 2 * record.norms_looked_at and not watch.late.busy():
+            look_at_statistics(record)
         said = (in_train, tuple(path for path, _, _ in in_eval))
         if record.modes_said.get(key) == said:
             return
@@ -165,6 +167,7 @@ def install(watch: Watch, probe: Probe) -> None:
 
     def look_at_statistics(record: ModelRecord) -> None:
         """Norm layers in eval mode normalise with what they have learnt, or with the zeros and ones that they were built with."""
+        record.norms_looked_at = watch.windows
         paths: List[str] = []
         changed: List[Any] = []
         for path, reference in record.sensitive:
@@ -173,11 +176,14 @@ def install(watch: Watch, probe: Probe) -> None:
             if child is not None and not child.training and mean is not None and variance is not None and len(paths) < MOST_NAMES:
                 paths.append(path)
                 changed.append((mean != 0).any() | (variance != 1).any())
-        read_all(watch, [flag.float() for flag in changed], lambda values: say_as_built(record, paths, values))
+        if paths:
+            read_all(watch, [flag.float() for flag in changed], lambda values: say_as_built(record, paths, values))
 
     def say_as_built(record: ModelRecord, paths: List[str], values: List[float]) -> None:
         as_built = [path for path, value in zip(paths, values) if not value]
-        watch.facts.write("norms_as_built", model=record.name, paths=as_built)
+        if as_built != record.norms_as_built:
+            record.norms_as_built = as_built
+            watch.facts.write("norms_as_built", model=record.name, paths=as_built, windows=watch.windows)
 
     def train(self: Any, mode: bool = True) -> Any:
         if aside() or not probe.on:

@@ -80,6 +80,7 @@ class ProcessChart:
     bad_weights: list[Fact] = field(default_factory=list)
     drops_in_eval: list[Fact] = field(default_factory=list)  # calls of functional.dropout that drop in models in eval mode
     norms_as_built: dict[str, list[str]] = field(default_factory=dict)  # by model: in eval mode, with statistics of no data
+    norms_looked_at: dict[str, int] = field(default_factory=dict)  # by model: the windows that had been made then
     halved: list[Place] = field(default_factory=list)  # lines that made weights 16 bit
     functions: list[Fact] = field(default_factory=list)  # autograd Functions that the program defines itself
     checkpoint_random: list[Fact] = field(default_factory=list)
@@ -457,6 +458,7 @@ class ProcessChart:
 
     def _norms_as_built(self, fact: Fact) -> None:
         self.norms_as_built[fact["model"]] = list(fact["paths"])
+        self.norms_looked_at[fact["model"]] = int(fact["windows"])
 
     def _bad_weights(self, fact: Fact) -> None:
         keep(self.bad_weights, fact, 8)

@@ -316,6 +316,9 @@ REMEDIES: dict[str, Remedy] = {
             at_the_first(validation_mode.sleep_before_validation),
         ),
     ),
+    "mode/statistics-as-built": Remedy(
+        "Copy the buffers as well: for own, other in zip(average.buffers(), model.buffers()): own.copy_(other).", (model_copies.buffers_too,),
+    ),
     # -- data ----------------------------------------------------------------------------------------------------------
     "data/labels-out-of-range": Remedy(
         "Count the classes again: the head needs one output more than the highest label; masks of 0 to 255 need a division, -1 and 1 become 0 and 1.",

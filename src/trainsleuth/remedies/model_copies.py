@@ -1,4 +1,5 @@
-"""Cures `stall/params-not-in-optimizer`: a deep copy of the model is trained, while the optimizer holds the original."""
+"""Cures what goes wrong with copies of a model: one is trained while the optimizer holds the original (`stall/params-not-in-optimizer`), or gets
+the weights of the original and not its buffers (`mode/statistics-as-built`)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from libcst import matchers as m
 
 from trainsleuth.remedies.desk import Desk, Diagnosed
 from trainsleuth.remedies.expressions import called, function_or_module
-from trainsleuth.remedies.source import NotPossible, Source, everything
+from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
 
 OPTIMIZER = re.compile(r"(?i)(^|\.)(\w*(sgd|adam\w*|rmsprop|adagrad|adadelta|adamax|lion|adafactor|lbfgs|muon)|\w*optim\w*)$")
 KEPT_BESIDE = re.compile(r"(?i)ema|averag|teacher|target|momentum|shadow|best|old|prev|ref(erence)?$|frozen|init|backup|snapshot|saved")
@@ -31,6 +32,28 @@ def train_the_original(desk: Desk, finding: Diagnosed) -> str:
     else:
         source.replace(call, original)
     return f"line {line} of {source.path.name} trains the model itself, which the optimizer holds, not a copy of it"
+
+
+def buffers_too(desk: Desk, finding: Diagnosed) -> str:
+    """Behind the loop that goes through the parameters of both models, their buffers are copied."""
+    for source in list(desk.sources_and_imports(finding)):
+        for loop in source.all(cst.For):
+            pair = loop.iter
+            if not (isinstance(pair, cst.Call) and called_name(pair) == "zip" and len(pair.args) == 2 and isinstance(loop.target, cst.Tuple)):
+                continue
+            both = [given.value for given in pair.args]
+            owners = [
+                source.code(call.func.value) for call in both
+                if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and called_name(call) in ("parameters", "named_parameters")
+            ]  # fmt: skip
+            names = [source.code(element.value) for element in loop.target.elements]
+            changed = [name for name in names if re.search(rf"\b{re.escape(name)}(\.data)?(\.\w+_\(| [*+]?= )", source.code(loop.body))]
+            if len(owners) != 2 or len(changed) != 1 or owners[0] == owners[1]:
+                continue
+            copy = owners if changed[0] == names[0] else owners[::-1]
+            source.after(loop, f"for own, other in zip({copy[0]}.buffers(), {copy[1]}.buffers()):\n    own.copy_(other)\n")
+            return f"behind the loop in line {source.first_line(loop)} the buffers of {copy[1]} are copied as well"
+    raise NotPossible("no loop goes through the parameters of both models")
 
 
 def _trained_copies(source: Source) -> Iterator[cst.Call]:
