@@ -187,6 +187,25 @@ def behind_the_loop(inner: Place, later: Place) -> int | None:
     return innermost.lineno if not conditions and function is _enclosing(tree, later.line) else None
 
 
+def where_a_loop_is_left(inner: Place, later: Place) -> int | None:
+    """The line of the condition under which a loop around `inner`, which `later` stands behind, is left before its end."""
+    tree = _parsed(inner.file) if inner.file == later.file else None
+    loops = [node for node in ast.walk(tree) if isinstance(node, (ast.For, ast.While)) and _covers(node, inner.line)] if tree is not None else []
+    for loop in sorted(loops, key=lambda node: node.lineno):
+        if not _covers(loop, later.line) and loop.lineno < later.line:
+            return next((branch.lineno for branch in _branches(loop) if any(isinstance(node, (ast.Break, ast.Return)) for node in branch.body)), None)
+    return None
+
+
+def _branches(block: ast.AST) -> Iterator[ast.If]:
+    """The conditions in a loop, and not those of loops and functions within it."""
+    for child in ast.iter_child_nodes(block):
+        if isinstance(child, ast.If):
+            yield child
+        if not isinstance(child, (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            yield from _branches(child)
+
+
 def _covers(node: ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 

@@ -23,6 +23,7 @@ from trainsleuth.rules import flights
 from trainsleuth.rules import still as s
 from trainsleuth.rules.crash.known import explained as known_crash
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, records_rule, run_rule
+from trainsleuth.rules.locate import where_a_loop_is_left
 from trainsleuth.rules.side_by_side import ABOUT_RANKS, Rank, ranks_of, table
 
 MOST_TOLD = 4
@@ -59,6 +60,11 @@ def rule(run: RunChart) -> Verdict:
         return None
     elsewhere = [rank for rank in ranks if rank in absent or rank in behind]
     where += [Spot(at, f"rank {rank.number} is here instead") for rank in elsewhere[:2] if (at := rank.line())]
+    lines = [spot.at for spot in where if spot is not None]
+    for one, other in ((one, other) for one in lines for other in lines):
+        if (left := where_a_loop_is_left(one, other)) is not None:
+            where.append(Spot(one._replace(line=left), "here a rank may leave the loop alone"))
+            break
     process = next(rank.seen for rank in ranks if rank.seen is not None)
     return s.about(
         still, title, where, table(ranks), "the ranks do not make the same calls",

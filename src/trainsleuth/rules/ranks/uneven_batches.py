@@ -18,7 +18,7 @@ from trainsleuth.case.entries import Place
 from trainsleuth.case.run_chart import RunChart
 from trainsleuth.case.standstill import Standstill
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, run_rule
-from trainsleuth.rules.locate import behind_the_loop
+from trainsleuth.rules.locate import behind_the_loop, where_a_loop_is_left
 from trainsleuth.rules.side_by_side import ABOUT_RANKS, Rank, ranks_of, table
 from trainsleuth.rules.still import duration
 
@@ -64,7 +64,7 @@ def _done_early(still: Standstill | None, ranks: list[Rank]) -> Seen | None:
             if done is busy or entered is None or entered.at is None or at is None or still is None:
                 continue
             loop = behind_the_loop(at, entered.at)
-            if loop is None:
+            if loop is None or where_a_loop_is_left(at, entered.at) is not None:
                 continue
             return Seen(
                 title=f"rank {done.number} is done with its loop over batches, and rank {busy.number} is not: all stand still for {duration(still)}",
