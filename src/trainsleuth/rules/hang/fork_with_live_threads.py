@@ -29,7 +29,7 @@ POOLS = {
 }
 
 
-@run_rule("hang/fork-with-live-threads", settled_by=("spawn",), masks=("hang/python-lock", "hang/queue-nobody-feeds"))
+@run_rule("hang/fork-with-live-threads", settled_by=("spawn", "locks-free-at-fork"), masks=("hang/python-lock", "hang/queue-nobody-feeds"))
 def rule(run: RunChart) -> Verdict:
     still = run.standstill()
     for process, thread in s.end_of_chain(still) if still is not None else ():
