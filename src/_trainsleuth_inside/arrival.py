@@ -10,7 +10,6 @@ from _trainsleuth_inside.facts import FactWriter
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.heartbeat import Heartbeat
 from _trainsleuth_inside.probes import (
-    accelerating,
     autograd,
     checkpointing,
     checkpoints,
@@ -40,7 +39,6 @@ PROBES: Tuple[Tuple[str, Install], ...] = (
     ("freezing", freezing.install),
     ("compiling", compiling.install),
     ("optimizers", optimizers.install),
-    ("accelerating", accelerating.install),
     ("autograd", autograd.install),
     ("modules", modules.install),
     ("grad_modes", grad_modes.install),

@@ -19,7 +19,7 @@ from trainsleuth.supervise.session import finish
 
 HERE = Path(__file__).parent
 NAMES = (
-    "environment", "seeds", "freezing", "compiling", "optimizers", "accelerating", "autograd", "modules", "grad_modes", "losses", "scalers", "precision",
+    "environment", "seeds", "freezing", "compiling", "optimizers", "autograd", "modules", "grad_modes", "losses", "scalers", "precision",
     "schedulers", "loaders", "loggers", "checkpoints", "checkpointing", "functions", "threads", "collectives",
 )  # fmt: skip
 

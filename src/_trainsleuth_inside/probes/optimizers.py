@@ -8,6 +8,7 @@ import weakref
 from typing import Any, Dict, Optional
 
 from _trainsleuth_inside import places
+from _trainsleuth_inside.accelerating import watch_withheld_steps
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.heartbeat import STEP
 from _trainsleuth_inside.movement import Snapshot
@@ -81,6 +82,7 @@ def install(watch: Watch, probe: Probe) -> None:
             made(self, places.caller())
 
     base.__init__ = __init__
+    watch_withheld_steps(watch, probe)
 
     @probe.guard
     def clearing(optimizer: Any) -> None:

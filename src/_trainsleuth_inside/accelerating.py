@@ -13,7 +13,7 @@ from _trainsleuth_inside.watch import Watch
 FIRST = 16  # steps that were asked for; told then, and whenever their number has doubled
 
 
-def install(watch: Watch, probe: Probe) -> None:
+def watch_withheld_steps(watch: Watch, probe: Probe) -> None:
     aside = watch.aside
     completed = [0]  # accumulations
     counts: Dict[str, List[int]] = {}  # by optimizer: steps asked for, steps withheld
