@@ -293,6 +293,7 @@ class Watch:
     def wake(self) -> None:
         if self.resting:
             self.attend_to_backward()
+            self.beat.windows, self.beat.backwards = self.windows, self.backwards  # the next tick writes them
             self._woke, self._woke_in = time.perf_counter(), self.windows
             self.tally.grant(0, 0)
             self.resting = False

@@ -45,6 +45,7 @@ def install(watch: Watch, probe: Probe) -> None:
             "loader", id=name, at=places.caller(2), dataset=type(loader.dataset).__name__, length=length,
             batch_size=loader.batch_size, sampler=sampler, batch_sampler=batch_sampler, workers=loader.num_workers,
             drop_last=bool(loader.drop_last), ordered_at=_order_of(loader), read_at=_reader_of(loader.dataset),
+            collated_at=_collator_of(loader),
         )  # fmt: skip
 
     loader_base.__init__ = __init__
@@ -130,6 +131,17 @@ def _reader_of(dataset: Any) -> Optional[places.Place]:
     """Where the data set's own `__iter__` or `__getitem__` begins."""
     for name in ("__iter__", "__getitem__"):
         code = getattr(getattr(type(dataset), name, None), "__code__", None)
+        if code is not None and places.kind_of(code.co_filename) == places.USER:
+            return places.beginning_of(code)
+    return None
+
+
+def _collator_of(loader: Any) -> Optional[places.Place]:
+    """Where the user's own collate function begins; that of Hugging Face's Trainer may be wrapped."""
+    collate = getattr(loader, "collate_fn", None)
+    collate = getattr(collate, "data_collator", collate)
+    for function in (collate, vars(type(collate)).get("__call__")):
+        code = getattr(function, "__code__", None)
         if code is not None and places.kind_of(code.co_filename) == places.USER:
             return places.beginning_of(code)
     return None

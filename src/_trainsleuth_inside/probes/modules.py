@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from _trainsleuth_inside import places
 from _trainsleuth_inside.deep import DeepWindow
 from _trainsleuth_inside.dropping import Dropping
+from _trainsleuth_inside.end_marks import EndMarks
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.heartbeat import FORWARD, OUTSIDE
 from _trainsleuth_inside.models import ModelRecord
@@ -34,6 +35,7 @@ def install(watch: Watch, probe: Probe) -> None:
     watch.deep_window = deep
     watch.when_compiling.append(deep.drop)
     dropping = Dropping(torch, probe.guard(lambda at, p: drops(at, p)))
+    end_marks = EndMarks(watch)
     state = _Inside()
     history = ModeHistory()
     made_at: Dict[int, Any] = {}
@@ -75,6 +77,8 @@ def install(watch: Watch, probe: Probe) -> None:
     @probe.guard
     def recorded(module: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         watch.replay.record(module, args, kwargs)
+        if "labels" in kwargs and "input_ids" in kwargs:
+            end_marks.look(module, kwargs)
 
     @probe.guard
     def begin_trace(module: Any) -> bool:

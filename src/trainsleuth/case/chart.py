@@ -78,6 +78,7 @@ class ProcessChart:
     bad_backward: int = 0  # by this backward a loss was not finite for the first time
     examined: list[Fact] = field(default_factory=list)
     bad_weights: list[Fact] = field(default_factory=list)
+    end_marks: list[Fact] = field(default_factory=list)  # rows of a language model's batches that end with the end of a text
     drops_in_eval: list[Fact] = field(default_factory=list)  # calls of functional.dropout that drop in models in eval mode
     norms_as_built: dict[str, list[str]] = field(default_factory=dict)  # by model: in eval mode, with statistics of no data
     norms_looked_at: dict[str, int] = field(default_factory=dict)  # by model: the windows that had been made then
@@ -453,6 +454,9 @@ class ProcessChart:
     def _chance(self, fact: Fact) -> None:
         self.chance = fact
 
+    def _end_marks(self, fact: Fact) -> None:
+        keep(self.end_marks, fact, 24)
+
     def _drops_in_eval(self, fact: Fact) -> None:
         keep(self.drops_in_eval, fact, 8)
 
@@ -538,7 +542,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "scheduler_loaded", "scaler",
         "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "steps_withheld", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
-        "collective", "ddp", "module_switched", "by_hand", "chance", "examined", "bad_weights", "norms_as_built", "drops_in_eval",
+        "collective", "ddp", "module_switched", "by_hand", "chance", "examined", "bad_weights", "norms_as_built", "drops_in_eval", "end_marks",
         "silent_change", "function",
         "halved",
         "checkpoint_random", "quit", "scaler_off", "scale", "clip", "scaled_step", "scaler_step", "half_gradients", "half_params", "half_loss",

@@ -340,6 +340,10 @@ REMEDIES: dict[str, Remedy] = {
             when(r"targets \(\d+, \d+, \d+\)", at_the_first(loss_arguments.classes_on_axis_one)),
         ),
     ),
+    "data/end-never-learnt": Remedy(
+        "Leave the padding out by attention_mask == 0, not by its token; or give the padding a token of its own.",
+        (in_the_files(loss_arguments.padding_by_the_mask),),
+    ),
     "data/labels-constant": Remedy(
         "Print the labels of a batch and look at the line that makes them: an index that is not used, a broadcast, a threshold on another scale.",
         (

@@ -9,7 +9,7 @@ from libcst import matchers as m
 
 from trainsleuth.remedies.desk import Desk, Diagnosed, Way
 from trainsleuth.remedies.expressions import argument, called, calls_at, drop_argument, grouped, number_of, put_on, rewrite_as
-from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
+from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, names_in
 
 SHAPES = re.compile(r"\((\d+(?:, ?\d+)*),?\)")
 
@@ -204,6 +204,24 @@ def ignore_the_padding(source: Source) -> str:
     other = found[0].comparisons[0].comparator
     rewrite_as(source, other, str(1 - int(number_of(other) or 0)))
     return f"line {source.first_line(found[0])} ignores the other side of the mask"
+
+
+def padding_by_the_mask(source: Source) -> str:
+    """`labels[labels == pad] = -100` leaves out the end of the text, too, where that is the same token: the attention mask tells them apart."""
+    for node in source.all(cst.Assign):
+        target = node.targets[0].target
+        if number_of(node.value) != -100 or not isinstance(target, cst.Subscript) or len(target.slice) != 1:
+            continue
+        test = target.slice[0].slice.value if isinstance(target.slice[0].slice, cst.Index) else None
+        home = source.enclosing(node, cst.FunctionDef)
+        if not isinstance(test, cst.Comparison) or source.code(test.left) != source.code(target.value) or home is None:
+            continue
+        masks = [name for name in sorted(names_in(home), key=len, reverse=True) if "mask" in name]
+        entries = [source.code(part) for part in source.all(cst.Subscript, home) if re.search(r"""\[["']attention_mask["']\]$""", source.code(part))]
+        if masks or entries:
+            source.replace(test, cst.parse_expression(f"{[*entries, *masks][0]} == 0"))
+            return f"line {source.first_line(node)} leaves out what the attention mask does, and not the end of the text"
+    raise NotPossible("no line leaves labels out by the token of the padding, beside an attention mask")
 
 
 def in_full_precision(source: Source, line: int) -> str:

@@ -34,7 +34,7 @@ BROKEN = ("crash", "nan", "hang", "not applicable")
 NOT_LEARNING = frozenset(("stall/flat-loss", "stall/uniform-predictions"))
 HARM_ELSEWHERE = (
     "mode/", "ranks/", "data/labels", "data/not-shuffled", "stall/probabilities-not-logs",
-    "data/workers-share", "schedule/step-order", "schedule/reset-on-resume", "stall/metric",
+    "data/workers-share", "data/end-never", "schedule/step-order", "schedule/reset-on-resume", "stall/metric",
     "logging/", "precision/", "autograd/silently", "autograd/custom-backward", "checkpoint/random", "nan/bad-sample",
 )  # fmt: skip
 

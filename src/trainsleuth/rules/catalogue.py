@@ -32,7 +32,7 @@ MODULES = (
     "stall.gradients_never_cleared", "stall.double_softmax", "stall.probabilities_not_logs", "stall.wrong_softmax_axis", "stall.shape_broadcast",
     "stall.learning_rate_too_small", "stall.dead_units", "stall.vanishing_gradient", "stall.input_ignored", "stall.metric_does_not_follow_loss",
     "mode.eval_during_training", "mode.train_during_validation", "mode.statistics_as_built",
-    "data.labels_out_of_range", "data.labels_constant", "data.labels_one_hot", "data.labels_off_by_one",
+    "data.labels_out_of_range", "data.labels_constant", "data.labels_one_hot", "data.labels_off_by_one", "data.end_never_learnt",
     "data.not_shuffled", "data.workers_share_random_state", "data.not_normalised",
     "schedule.ends_before_the_run",
     "schedule.warmup_never_ends", "schedule.rate_times_itself", "schedule.decays_to_zero_early", "schedule.step_order", "schedule.reset_on_resume",

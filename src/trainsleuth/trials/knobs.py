@@ -87,6 +87,8 @@ _ALL = (
          "windows that begin with old gradients", ("stall/gradients-never-cleared",)),
     Knob("step-every-window", "stepped", "after each backward the optimizers that nobody steps make a step",
          "steps per backward", ("stall/optimizer-never-steps",)),
+    Knob("ends-learnt", "ends count", "the label of an end-of-text token at the end of a row counts",
+         "ends of texts that are left out of the loss", ("data/end-never-learnt",)),
     Knob("schedule-holds", "rate held", "a schedule that is stepped beyond its end keeps its last rate",
          "steps of a schedule behind its end", ("schedule/ends-before-the-run",)),
     Knob("batch-first", "batch first", "attention and recurrent modules take the first axis for the samples, where it is as long as the batch",

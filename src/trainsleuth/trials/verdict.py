@@ -33,7 +33,7 @@ from trainsleuth.trials.trial import Known, Outcome
 
 PROVED_BY_NO_CHANGE = ("stall/input-ignored",)
 PROVED_BY_ANY_CHANGE = ("autograd/silently-modified", "autograd/custom-backward-wrong")  # wrong gradients; what they cost is another matter
-PROVED_BY_SCORES = ("mode/train-during-validation", "mode/statistics-as-built")  # the harm is in what validation says
+PROVED_BY_SCORES = ("mode/train-during-validation", "mode/statistics-as-built", "data/end-never-learnt")  # the harm is in what validation says
 PROVED_BY_THE_SAME_LINE = ("hang/dataloader-worker",)  # where the workers go and the standstill stays, it is the line that the finding names
 NEVER_BELOW_ZERO = ("data/labels-out-of-range", "stall/probabilities-not-logs")  # lower is not better then
 PROVED_BY_A_REAL_TASK = ("data/labels-constant",)  # one answer is learnt at once; with labels that vary there is something to learn
