@@ -1328,6 +1328,50 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ["states[t] = cell(states[t - 1])"], ["part = cell(states[t - 1])", "states = states.clone()", "states[t] = part"],
     ),
     (
+        "ranks/same-data-on-every-rank", "loader = make(data, sampler=DistributedSampler(data, num_replicas=n, rank=local, shuffle=True))\n",
+        ["loader ="], [], ["loader = make(data, sampler=DistributedSampler(data, num_replicas=n, rank=local, shuffle=True))"],
+        ["loader = make(data, sampler=DistributedSampler(data, shuffle=True))"],
+    ),
+    (
+        "stall/params-not-in-optimizer",
+        """
+        class Engine:
+            def __init__(self, net, hooks):
+                self.net, self.hooks = net, hooks
+                self.opt = self.build()
+
+            def build(self):
+                return torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+            def run(self, loader):
+                for hook in self.hooks:
+                    hook.before(self)
+                for x, y in loader:
+                    loss(self.net(x), y).backward()
+                    self.opt.step()
+
+        class NewHead:
+            def before(self, engine):
+                engine.net.head = nn.Linear(8, 10)
+        """,
+        ["return torch|it was built from other parameters", "self.opt = self.build|asked for here",
+         "engine.net.head|made after the optimizer"], [],
+        [], ["self.opt = self.build()"],
+    ),
+    (
+        "data/end-never-learnt",
+        """
+        def collate(rows):
+            batch = tokenizer.pad(rows, return_tensors="pt")
+            labels = batch["input_ids"].clone()
+            labels[labels == tokenizer.pad_token_id] = -100
+            batch["labels"] = labels
+            return batch | {"attention_mask": batch["attention_mask"]}
+        """,
+        ["def collate|makes the labels of a batch"], [],
+        ["labels[labels == tokenizer.pad_token_id] = -100"], ['labels[batch["attention_mask"] == 0] = -100'],
+    ),
+    (
         "mode/statistics-as-built",
         """
         class Average:

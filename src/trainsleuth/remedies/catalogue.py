@@ -122,6 +122,19 @@ def _optimizer_asked_for_too_early(desk: Desk, finding: Diagnosed) -> str:
     raise NotPossible("the optimizer does not come from a function of the program")
 
 
+def _built_again(desk: Desk, finding: Diagnosed) -> str:
+    changing = set()
+    for source, line in desk.lines(finding, note="made after"):
+        changing |= {node.name.value for node in source.all(cst.FunctionDef) if source.covers(node, line)}
+    problem = NotPossible("the finding names no line that keeps an optimizer")
+    for source, line in [*desk.lines(finding, note="asked for here"), *desk.lines(finding, note="built from other")]:
+        try:
+            return params_not_in_optimizer.built_again_behind_the_change(source, line, changing)
+        except NotPossible as found:
+            problem = found
+    raise problem
+
+
 def _gradients_discarded(desk: Desk, finding: Diagnosed) -> str:
     clearing = [place for place in finding.where if "zero_grad" in place.code]
     step = next((place for place in finding.where if re.search(r"\.step\(", place.code) and "zero_grad" not in place.code), None)
@@ -204,6 +217,7 @@ REMEDIES: dict[str, Remedy] = {
             at_the_first(used_up.list_of_what_is_read_twice), at_the_first(params_not_in_optimizer.join_the_trainers_optimizer),
             at_the_first(params_not_in_optimizer.frozen_ones_too), _params_not_in_optimizer, model_copies.train_the_original,
             at_the_first(params_not_in_optimizer.copied_not_assigned, note="assign="), _optimizer_asked_for_too_early,
+            _built_again,
             at_the_first(params_not_in_optimizer.with_the_rest, note="other parameters"),
         ),
     ),
@@ -439,7 +453,7 @@ REMEDIES: dict[str, Remedy] = {
         "Give the loader a DistributedSampler and call its set_epoch, or divide the data by rank.",
         (
             in_the_files(loaders.prepared_by_accelerate), at_the_first(loaders.divided_among_ranks),
-            in_what_they_import(ranks.its_rank_not_its_node),
+            in_what_they_import(ranks.its_rank_not_its_node), in_what_they_import(ranks.as_the_group_says),
         ),
     ),
     "ranks/uneven-batches": Remedy(

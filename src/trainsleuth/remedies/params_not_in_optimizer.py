@@ -280,6 +280,31 @@ def _is_a_module(source: Source, node: cst.CSTNode) -> bool:
     return owner is not None and any("Module" in source.code(base.value) for base in owner.bases)
 
 
+def built_again_behind_the_change(source: Source, line: int, changing: Collection[str]) -> str:
+    """An optimizer that an object keeps is built once more, behind the call of the function that changes the model later: a callback, say."""
+    statement = source.statement_at(line)
+    owner, home = source.enclosing(statement, cst.ClassDef), source.enclosing(statement, cst.FunctionDef)
+    kept = next((node for node in everything(statement) if isinstance(node, cst.Assign) and m.matches(node.targets[0].target, m.Attribute())), None)
+    if owner is None or home is None or kept is None:
+        raise NotPossible(f"{source.path.name}:{line} does not keep the optimizer in an object")
+    known = {source.code(parameter.name) for parameter in home.params.params[:1]}
+    local = {parameter.name.value for parameter in home.params.params[1:]} | {
+        target.target.value for node in source.all(cst.Assign, home) for target in node.targets if isinstance(target.target, cst.Name)
+    }
+    if names_in(kept.value) & local:
+        raise NotPossible(f"what {source.path.name}:{line} builds the optimizer from is not known later")
+    for method in source.all(cst.FunctionDef, owner):
+        same_self = {source.code(parameter.name) for parameter in method.params.params[:1]} == known
+        for part in method.body.body if same_self and method is not home else ():
+            calls = [node for node in everything(part) if isinstance(node, cst.Call)]
+            texts = [str(node.evaluated_value) for node in everything(part) if isinstance(node, cst.SimpleString)]
+            asks = {called_name(call) for call in calls} | set(texts)
+            if asks & set(changing) and "backward" not in asks and isinstance(part, (cst.SimpleStatementLine, cst.For)):
+                source.after(part, source.code(kept))
+                return f"the optimizer is built again behind line {source.first_line(part)}, from the parameters that the model has then"
+    raise NotPossible(f"no method beside {source.path.name}:{line} calls what changes the model")
+
+
 def copied_not_assigned(source: Source, line: int) -> str:
     """`load_state_dict(…, assign=True)` puts other tensors into the model; without it the numbers go into those that the optimizer holds."""
     for call in calls_at(source, line, "load_state_dict"):

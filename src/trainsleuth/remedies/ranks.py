@@ -145,6 +145,18 @@ def its_rank_not_its_node(source: Source) -> str:
     return f"line {source.first_line(found[0])} asks for the number of the rank (RANK), not for that of its node"
 
 
+def as_the_group_says(source: Source) -> str:
+    """A sampler that is told its rank asks the process group for it instead."""
+    for call in called(source, "DistributedSampler"):
+        told = [given for name in ("rank", "num_replicas") if (given := argument(call, None, name)) is not None]
+        if told and not any(given.star for given in call.args) and sum(given.keyword is None for given in call.args) == 1:
+            kept = [given for given in call.args if given not in told]
+            kept[-1] = kept[-1].with_changes(comma=call.args[-1].comma)
+            source.edit(call, lambda updated, kept=tuple(kept): updated.with_changes(args=kept))  # type: ignore[misc]
+            return f"the sampler in line {source.first_line(call)} asks the process group for its rank"
+    raise NotPossible("no DistributedSampler is told a rank")
+
+
 def through_the_wrapper(source: Source) -> str:
     """`ddp.module(x)` becomes `ddp(x)`; a method that only calls the model itself is given the wrapper for it."""
     wrapped = {

@@ -26,7 +26,7 @@ def rule(chart: ProcessChart) -> Verdict:
     for loader in chart.loaders.values():
         workers = int(loader.about.get("workers") or 0)
         groups = [_groups(equal_to, workers) for equal_to in loader.compared]
-        if workers < 2 or not groups or min(groups) < GROUPS:
+        if workers < 2 or not groups or min(groups) < 1 or sum(groups) < GROUPS:
             continue
         at = place(loader.about.get("read_at"))
         return Seen(
