@@ -1359,6 +1359,21 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         [], ["self.opt = self.build()"],
     ),
     (
+        "schedule/decays-to-zero-early",
+        """
+        def train(acc, net, opt, loader):
+            sched = LambdaLR(opt, lambda step: max(0.0, 1 - step / 100))
+            net, opt, loader = acc.prepare(net, opt, loader)
+            for batch in loader:
+                with acc.accumulate(net):
+                    acc.backward(net(batch))
+                    opt.step()
+                    sched.step()
+                    opt.zero_grad()
+        """,
+        ["sched = LambdaLR|this schedule"], [], [], ["sched = acc.prepare(sched)"],
+    ),
+    (
         "data/end-never-learnt",
         """
         def collate(rows):

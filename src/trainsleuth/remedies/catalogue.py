@@ -383,7 +383,10 @@ REMEDIES: dict[str, Remedy] = {
     # -- schedule ------------------------------------------------------------------------------------------------------
     "schedule/decays-to-zero-early": Remedy(
         "Count the schedule's length in the unit in which it is stepped: epochs times batches when it is stepped per batch.",
-        (at_the_first(schedule.length_in_batches), at_the_first(schedule.step_once_an_epoch), in_the_files(schedule.in_lightning("epoch"))),
+        (
+            in_the_files(schedule.prepared_by_accelerate), at_the_first(schedule.length_in_batches),
+            at_the_first(schedule.step_once_an_epoch), in_the_files(schedule.in_lightning("epoch")),
+        ),
     ),
     "schedule/warmup-never-ends": Remedy(
         "Count warm-up in the unit in which the scheduler is stepped: updates, not epochs, samples or micro-batches.",

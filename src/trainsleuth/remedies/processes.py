@@ -152,10 +152,12 @@ def one_lock_for_both(desk: Desk, finding: Diagnosed) -> str:
             if isinstance(node.value, cst.Call) and called_name(node.value) in ("Lock", "RLock") and not node.value.args
             and source.code(node.targets[0].target).rpartition(".")[2] in wanted
         ]  # fmt: skip
-        if len(made) != 2 or source.enclosing(made[0], cst.FunctionDef) is not source.enclosing(made[1], cst.FunctionDef):
+        if len(made) != 2:
             continue
         first, second = made
         func = first.value.func if isinstance(first.value, cst.Call) else None
+        if source.enclosing(first, cst.FunctionDef) is not source.enclosing(second, cst.FunctionDef):
+            return _one_for_both_classes(source, first, second)
         if isinstance(func, cst.Attribute) and called_name(cst.Call(func)) == "Lock":
             source.replace(func.attr, cst.Name("RLock"))
         elif isinstance(func, cst.Name) and func.value == "Lock":
@@ -167,6 +169,22 @@ def one_lock_for_both(desk: Desk, finding: Diagnosed) -> str:
             "what they guard is no longer done side by side"
         )
     raise NotPossible("the two locks are not made side by side where it can be seen")
+
+
+def _one_for_both_classes(source: Source, first: cst.Assign, second: cst.Assign) -> str:
+    """Each of two classes makes a lock of its own: both get one that the module makes."""
+    top = next((above for above in source.above(source.statement_of(first)) if above in source.module.body), None)
+    if not isinstance(top, (cst.ClassDef, cst.FunctionDef)):
+        raise NotPossible("the two locks are not made where it can be seen")
+    name = next(text for text in ("one_lock", "lock_for_both", "the_only_lock") if text not in names_in(source.module))
+    source.before(top, f"{name} = threading.RLock()")
+    add_import(source, "import threading", "threading")
+    for one in (first, second):
+        source.replace(one.value, cst.Name(name))
+    return (
+        f"the locks of line {source.first_line(first)} and {source.first_line(second)} are one, so no order can be wrong; "
+        "what they guard is no longer done side by side"
+    )
 
 
 def free_at_a_fork(desk: Desk, finding: Diagnosed) -> str:

@@ -398,3 +398,21 @@ def _entry(dictionary: cst.Dict, key: str) -> cst.BaseExpression | None:
     return next(
         (element.value for element in dictionary.elements if isinstance(element, cst.DictElement) and text_of(element.key) == key), None
     )
+
+
+def prepared_by_accelerate(source: Source) -> str:
+    """A scheduler that is stepped for every micro-batch in Accelerate's `accumulate` is prepared, so that it steps with the optimizer only."""
+    prepares = [call for call in called(source, "prepare") if isinstance(call.func, cst.Attribute)]
+    prepared = {source.code(given.value) for call in prepares for given in call.args}
+    blocks = [node for node in source.all(cst.With) if any(called(source, "accumulate", below=item) for item in node.items)]
+    steps = [call.func.value for block in blocks for call in called(source, "step", below=block.body) if isinstance(call.func, cst.Attribute)]
+    loose = [name for node in steps if isinstance(node, cst.Name) and (name := node.value) not in prepared]
+    made = [node for node in source.all(cst.Assign) if source.code(node.targets[0].target) in loose and isinstance(node.value, cst.Call)]
+    if len(set(loose)) != 1 or len(made) != 1 or not prepares or not {source.code(node) for node in steps} & prepared:
+        raise NotPossible("no scheduler beside a prepared optimizer is stepped in an `accumulate` block")
+    accelerator = cst.ensure_type(prepares[0].func, cst.Attribute).value
+    places = [source.statement_of(made[0]), source.statement_of(prepares[0])]
+    same_block = source.block_of(places[0]) == source.block_of(places[1])
+    later = max(places, key=source.first_line) if same_block else places[0]
+    source.after(later, f"{loose[0]} = {source.code(accelerator)}.prepare({loose[0]})")
+    return f"{loose[0]} is prepared behind line {source.first_line(later)}: Accelerate steps it when the optimizer steps"

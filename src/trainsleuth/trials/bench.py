@@ -32,6 +32,7 @@ BEYOND = 1.25  # a trial goes so much further than the step at which the run was
 START_UP = 5.0  # seconds until a program's first step, where the case does not tell
 HANG_AFTER = (2.0, 20.0)
 PAST_BREAK = 4  # times the windows after which the run broke: with another seed it may break later
+SECONDS_PAST_HANG = 5.0
 PAST_HANG = 20  # windows that a trial goes on beyond the place where the run stood still
 MEMORY_SHARE = 0.8  # of what is free, for all trials that run side by side
 
@@ -181,7 +182,8 @@ class Bench:
         gone = tuple(each.path for each in self._written if not 0 < each.window <= self._start)
         if standing and not self.asked:
             past = self.stood_at()
-            return Trial(role, label, tuple(settings), past + PAST_HANG, sources, files or {}, 2 * (past + PAST_HANG) * each_window,
+            more = max(PAST_HANG, min(3 * past, MOST_WINDOWS, int(SECONDS_PAST_HANG / self.seconds_a_window())))  # by chance it stands later
+            return Trial(role, label, tuple(settings), past + more, sources, files or {}, 2 * (past + more) * each_window,
                          self.hang_after(), past, gone, loss_at or self.loss_at)  # fmt: skip
         windows, backwards = (self.windows, 2 * self.windows) if each_window == 1 else (0, self.windows * each_window)  # of as much data each
         return Trial(role, label, tuple(settings), windows, sources, files or {}, backwards,
