@@ -67,7 +67,7 @@ def role_of(name: str) -> Role:
         return "loss"
     if {"cross", "entropy"} <= words or any(wide in name for wide in _WIDE_LOSS):
         return "loss"
-    if words & _SCORE or any(wide in name for wide in _WIDE_SCORE) or {"h", "mean"} <= words:
+    if (words & _SCORE or {"exact", "match"} <= words) or any(wide in name for wide in _WIDE_SCORE) or {"h", "mean"} <= words:
         return "score"
     if words & _ERROR:
         return "error"
