@@ -1644,6 +1644,60 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ['TrainingArguments("out", max_steps=9)'], ['TrainingArguments("out", max_steps=9, logging_nan_inf_filter=False)'],
     ),
     (
+        "logging/step-not-increasing",
+        """
+        def epoch(self, number, lr):
+            for at, (x, y) in enumerate(tqdm(self.loader)):
+                self.board.add_scalar("loss", self.step(x, y, lr), global_step=at)
+
+        for e in range(9):
+            run.epoch(e, 0.1)
+        """,
+        ["self.board.add_scalar|logs with a step that starts again"], [],
+        ['self.board.add_scalar("loss", self.step(x, y, lr), global_step=at)'],
+        ['self.board.add_scalar("loss", self.step(x, y, lr), global_step=number * len(self.loader) + at)'],
+    ),
+    (
+        "logging/step-not-increasing",
+        """
+        import torch
+
+        def learn(batches, board):
+            step = 0
+            for x in batches:
+                board.add_scalar("train/loss", fit(x), step)
+                step += 1
+        """,
+        ["board.add_scalar|logs with a step that starts again"], [],
+        ['board.add_scalar("train/loss", fit(x), step)'],
+        ["import itertools", "points_of_train_loss = itertools.count()", 'board.add_scalar("train/loss", fit(x), next(points_of_train_loss))'],
+    ),
+    (
+        "logging/points-dropped", "wandb.log({'speed': speed}, step=batch)\n", ["wandb.log|logs with a step that W&B has passed"], [],
+        ["wandb.log({'speed': speed}, step=batch)"], ["wandb.log({'speed': speed})"],
+    ),
+    (
+        "logging/two-writers",
+        """
+        import os
+        class Judge:
+            def __init__(self, folder):
+                self.board = SummaryWriter(log_dir=folder)
+        """,
+        ["SummaryWriter|made on a folder that another writer uses"], [], ["self.board = SummaryWriter(log_dir=folder)"],
+        ['self.board = SummaryWriter(log_dir=os.path.join(folder, "judge"))'],
+    ),
+    (
+        "logging/two-writers", "import os\nboard = SummaryWriter(cfg.out)\n", ["SummaryWriter|made in every process"], [],
+        ["board = SummaryWriter(cfg.out)"], ["board = SummaryWriter(os.path.join(cfg.out, f\"rank{os.environ.get('RANK', os.getpid())}\"))"],
+    ),
+    (
+        "nan/zero-division", "import torch\nloss = (each * 12 / length).sum() / (12 / length).sum()\n", ["loss ="],
+        ["operand: 12 numbers", "operand: whole numbers from 0 to 9, 3 zeros"],
+        ["loss = (each * 12 / length).sum() / (12 / length).sum()"],
+        ["loss = (each * 12 / length.clamp(min=1)).sum() / (12 / length.clamp(min=1)).sum().clamp(min=1)"],
+    ),
+    (
         "data/labels-one-hot", "maps = F.one_hot(ids, 5).view(len(ids), 5, 32, 32)\nloss = F.mse_loss(net(x), maps.float())\n",
         ["one_hot|gives the axes another order", "mse_loss|receives these targets; `permute(0, 3, 1, 2)` would move them"], [],
         ["maps = F.one_hot(ids, 5).view(len(ids), 5, 32, 32)"], ["maps = F.one_hot(ids, 5).permute(0, 3, 1, 2)"],
@@ -2189,8 +2243,8 @@ ADVICE = [
     ("hang/python-lock", "lock.acquire()\n"), ("ranks/collective-missing", "dist.barrier()\n"), ("nan/log-of-zero", "loss = entropy(p)\n"),
     ("autograd/modified-in-place", "update(h)\n"), ("stall/double-softmax", "loss = crit(net(x), y)\n"),
     ("nan/first-operation", "angle = torch.acos(cosine)\n"), ("crash/known", "net.load_state_dict(state)\n"),
-    ("logging/points-dropped", "run.log({'a': 1}, step=step)\n"), ("logging/step-not-increasing", "writer.add_scalar('a', 1, step)\n"),
-    ("logging/two-writers", "writer = SummaryWriter('runs')\n"),
+    ("logging/points-dropped", "run.log({'a': 1}, counters)\n"), ("logging/step-not-increasing", "note('a', 1, step)\n"),
+    ("logging/two-writers", "writer = SummaryWriter()\n"),
     ("crash/native-code", "rows = windows[order]\n"),
     ("hang/fork-with-live-threads", "pool.map(f, xs)\n"), ("data/labels-out-of-range", "loss = ce(net(x), y)\n"),
 ]  # fmt: skip

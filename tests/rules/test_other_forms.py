@@ -1564,7 +1564,7 @@ def test_steps_that_are_steps_are_no_finding(run_source: Run, inner: str, forwar
     assert "stall/batch-taken-for-steps" not in seen.rules, seen.why()
 
 
-AVERAGED = """
+AVERAGED_WEIGHTS = """
     import copy
 
     import torch
@@ -1593,7 +1593,7 @@ WEIGHTS_ONLY = "[a.lerp_(p, 0.1) for a, p in zip(average.parameters(), net.param
 
 
 def test_a_copy_whose_statistics_are_those_it_was_built_with_is_named(run_source: Run) -> None:
-    seen = run_source(AVERAGED.format(copy="copy.deepcopy(net)", update=WEIGHTS_ONLY))
+    seen = run_source(AVERAGED_WEIGHTS.format(copy="copy.deepcopy(net)", update=WEIGHTS_ONLY))
     assert seen.rules == ["mode/statistics-as-built"], seen.why()
 
 
@@ -1603,5 +1603,5 @@ def test_a_copy_whose_statistics_are_those_it_was_built_with_is_named(run_source
     ("nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))", "pass"),
 ])  # fmt: skip
 def test_copies_with_statistics_and_other_networks_are_no_finding(run_source: Run, copy: str, update: str) -> None:
-    seen = run_source(AVERAGED.format(copy=copy, update=update))
+    seen = run_source(AVERAGED_WEIGHTS.format(copy=copy, update=update))
     assert seen.rules == [], seen.why()

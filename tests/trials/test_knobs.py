@@ -298,6 +298,13 @@ SMALL: list[tuple[str, dict[str, Any], str, str]] = [
     ("environment", {"values": {"OMP_THREAD_LIMIT": None, "MINE": "1"}},
      "import os\nos.environ.update(OMP_THREAD_LIMIT='2', MINE='2', OTHER='3')\n"
      "print(os.environ.get('OMP_THREAD_LIMIT'), os.environ['MINE'], os.environ['OTHER'])", "None 1 3"),
+    ("one-counter", {},
+     "from torch.utils.tensorboard import SummaryWriter\nboard = SummaryWriter('board')\nseen = []\n"
+     "board._get_file_writer = lambda: type('Into', (), {'add_summary': lambda _, event, step, wall: seen.append(step)})()\n"
+     "for step in (0, 1, 0, 1, None):\n    board.add_scalar('loss', 1.0, step)\nprint(seen)", "[0, 1, 2, 3, None]"),
+    ("folder-per-writer", {},
+     "from torch.utils.tensorboard import SummaryWriter\none, other = SummaryWriter('board'), SummaryWriter('board')\n"
+     "print(one.log_dir != other.log_dir, {w.log_dir.split('/')[0] for w in (one, other)})", "True {'board'}"),
 ]  # fmt: skip
 
 

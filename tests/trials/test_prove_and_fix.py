@@ -346,6 +346,34 @@ def test_where_no_knob_reaches_the_cause_its_lines_are_rewritten(tmp_path: Path)
     assert (tmp_path / "train.py").read_text() == LEAF
 
 
+LOGGED = """
+import torch
+from torch import nn
+from torch.utils.tensorboard import SummaryWriter
+torch.manual_seed(0)
+torch.set_num_threads(1)
+net, board = nn.Linear(4, 1), SummaryWriter("board")
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+data = list(torch.randn(20, 16, 4))
+for epoch in range(5):
+    for i, x in enumerate(data):
+        loss = (net(x).squeeze(-1) - x.sum(1)).square().mean()
+        opt.zero_grad(); loss.backward(); opt.step()
+        board.add_scalar("loss", loss.item(), i)
+"""
+
+
+def test_a_fault_of_the_log_is_proved_and_cured_and_the_training_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LOGGED)
+    seen = trainsleuth("run", "--case", "case", "--prove", "--fix", "--", sys.executable, "train.py", cwd=tmp_path)
+    said = " ".join((seen.stdout + seen.stderr).split())
+    assert seen.returncode == 0, said
+    assert "logging/step-not-increasing" in said
+    assert "all 100 losses of the training are the same to the last digit" in said
+    assert "epoch * len(data) + i" in said
+    assert "verified" in said
+
+
 def test_the_list_of_knobs_and_the_page_of_one() -> None:
     listed = trainsleuth("knobs", cwd=Path.cwd())
     assert "optimizer-owns-all" in listed.stdout

@@ -26,6 +26,7 @@ from trainsleuth.remedies import (
     keep_32,
     learning_rate,
     loaders,
+    log_calls,
     loss_arguments,
     model_copies,
     normalising,
@@ -187,6 +188,12 @@ def _broadcast_once(desk: Desk, finding: Diagnosed) -> str:
 
 def _wake(desk: Desk, finding: Diagnosed) -> str:
     return at_the_first(eval_in_training.wake_before_forward, code=r"^(?!.*(\.eval\(\)|\.train\(False\)))")(desk, finding)  # type: ignore[return-value]
+
+
+def _own_counter(desk: Desk, finding: Diagnosed) -> str | Patch:
+    if any("the higher step" in place.note for place in finding.where):
+        raise NotPossible("two lines give the steps of one name")
+    return at_the_first(log_calls.own_counter, note="starts again")(desk, finding)
 
 
 SETS_EVAL = r"\.eval\(\)|\.train\(False\)"
@@ -543,9 +550,21 @@ REMEDIES: dict[str, Remedy] = {
         (processes.no_newest_instructions,),
     ),
     "crash/known": Remedy("The finding says what usually causes this message; the first line is where to look."),
-    "logging/points-dropped": Remedy("Log with one counter that only rises: trainsleuth.stepping.StepLogger, or define_metric for validation."),
-    "logging/step-not-increasing": Remedy("Log with one counter that only rises: trainsleuth.stepping.StepLogger, or an axis of its own."),
-    "logging/two-writers": Remedy("Give each writer a folder of its own, and let rank zero alone write."),
+    "logging/points-dropped": Remedy(
+        "Log with one counter that only rises: trainsleuth.stepping.StepLogger, or define_metric for validation.",
+        (at_the_first(log_calls.over_all_epochs, note="has passed"), at_the_first(log_calls.counted_by_the_logger, note="has passed")),
+    ),
+    "logging/step-not-increasing": Remedy(
+        "Log with one counter that only rises: trainsleuth.stepping.StepLogger, or an axis of its own.",
+        (at_the_first(log_calls.over_all_epochs, note="starts again"), _own_counter),
+    ),
+    "logging/two-writers": Remedy(
+        "Give each writer a folder of its own, and let rank zero alone write.",
+        (
+            at_the_first(log_calls.folder_of_its_own, note="another writer uses"),
+            at_the_first(log_calls.folder_for_each_process, note="in every process"),
+        ),
+    ),
     "nan/bad-weights": Remedy("The file that was loaded holds NaN or infinity: load an earlier one, or save in 32 bit."),
     "autograd/modified-in-place": Remedy(
         "Make a new tensor instead of changing the old one: x = x + 1, relu instead of relu_, torch.stack instead of h[:, t] = ….",

@@ -124,8 +124,8 @@ def grouped(node: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def put_on(source: Source, node: cst.BaseExpression, text: str) -> None:
-    """`x` becomes `x.text`, `a + b` becomes `(a + b).text`."""
-    source.replace(node, parse_template_expression("{x}." + text, x=grouped(node)))
+    """`x` becomes `x.text`, `a + b` becomes `(a + b).text`; what is changed within stays changed."""
+    source.edit(node, lambda updated: parse_template_expression("{x}." + text, x=grouped(updated)))  # type: ignore[arg-type]
 
 
 def rewrite_as(source: Source, node: cst.BaseExpression, template: str, **parts: cst.BaseExpression) -> None:

@@ -32,7 +32,7 @@ def given(source: Source, node: cst.BaseExpression) -> Iterator[cst.BaseExpressi
     if isinstance(node, cst.Name):
         function = source.enclosing(node, cst.FunctionDef)
         if function is not None and any(parameter.name.value == node.value for parameter in _parameters(function)):
-            yield from _passed(source, function, node.value)
+            yield from passed(source, function, node.value)
         else:
             yield from assigned(source, node.value)
     elif isinstance(node, cst.Attribute):
@@ -101,21 +101,21 @@ def _parameters(function: cst.FunctionDef) -> list[cst.Param]:
     return [*function.params.posonly_params, *function.params.params, *function.params.kwonly_params]
 
 
-def _passed(source: Source, function: cst.FunctionDef, name: str) -> Iterator[cst.BaseExpression]:
+def passed(source: Source, function: cst.FunctionDef, name: str) -> Iterator[cst.BaseExpression]:
     """What calls of the function pass for a parameter; its default if none of them does."""
     parameters = _parameters(function)
     position = next(index for index, parameter in enumerate(parameters) if parameter.name.value == name)
     method = bool(parameters) and parameters[0].name.value in ("self", "cls")
     owner = source.enclosing(function, cst.ClassDef)
     shown = owner.name.value if function.name.value == "__init__" and owner is not None else function.name.value
-    passed = []
+    values = []
     for call in called(source, shown):
         given = argument(call, position - int(method), name)
         if given is not None:
-            passed.append(given.value)
+            values.append(given.value)
     default = parameters[position].default
-    if passed:
-        yield from passed
+    if values:
+        yield from values
     elif default is not None:
         yield default
 

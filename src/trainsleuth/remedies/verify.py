@@ -175,6 +175,9 @@ def judge(rule: str, before: Shown, after: Shown, in_turns: bool = False) -> tup
         return False, "the program as it is did not show the finding again, so nothing can be compared"
     if before.stood:
         return _went_on(rule, before, after)
+    if rule.startswith("logging/") and before.outcome is not None and after.outcome.kind == before.outcome.kind:
+        gone = rule not in after.rules
+        return gone, "the finding is gone; what the log shows is no matter of the loss" if gone else "the patched program shows the same finding"
     if after.outcome.kind in BROKEN:
         return False, f"the patched program: {after.outcome.why or after.outcome.kind}"
     if rule in after.rules or (measured and before.outcome is not None and not removed(rule, before.outcome, after.outcome)):

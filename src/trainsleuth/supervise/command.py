@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -41,6 +43,8 @@ def active_python(environment: Mapping[str, str]) -> str:
         folder = environment.get(variable)
         if folder and (python := Path(folder) / "bin" / "python").is_file():
             return str(python)
+    if sys.prefix != sys.base_prefix and importlib.util.find_spec("torch") is not None:
+        return sys.executable  # no environment is active, and ours is one of the user's: it was called by its path
     for name in ("python", "python3"):
         if found := shutil.which(name, path=environment.get("PATH")):
             return found

@@ -222,6 +222,13 @@ _ALL = (
          "batches that are the same on every rank", ("ranks/same-data-on-every-rank",)),
     Knob("ranks-do-not-wait", "no waiting", "at the named lines no rank waits for the others: collectives return at once",
          "ranks that do not make the same calls", ("ranks/collective-missing", "ranks/collective-mismatch", "ranks/uneven-batches")),
+    # -- what is logged --------------------------------------------------------------------------------------------
+    Knob("one-counter", "one counter", "the points of a name are numbered by a counter that only grows", "steps that go back",
+         ("logging/step-not-increasing", "logging/points-dropped")),
+    Knob("folder-per-writer", "own folders", "each TensorBoard writer has a folder of its own", "writers that share a folder",
+         ("logging/two-writers",)),
+    Knob("nan-logged", "NaN logged", "the Trainer of transformers logs losses that are not finite as they are",
+         "losses that the log shows as another number", ("logging/nan-hidden",)),
     # -- placebos ------------------------------------------------------------------------------------------------------
     Knob("seed", "other seed", "every seed is another one", "none: a placebo", argument="offset"),
     Knob("nothing", "nothing", "nothing", "none: a placebo"),

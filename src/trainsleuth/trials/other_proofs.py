@@ -90,6 +90,15 @@ def changes_the_numbers(runs: Runs, repeats: Sequence[Outcome]) -> Judged:
     ), ""  # fmt: skip
 
 
+def leaves_the_training_alone(runs: Runs) -> Judged:
+    """For a fault of the log: it is there in the run as it is and in the same run once more, and gone with the knob."""
+    if not runs.placebos:
+        return "inconclusive", "there is no placebo to compare with", ""
+    same = runs.turned.curve == runs.control.curve and bool(runs.control.curve)
+    beside = f", and all {len(runs.control.curve)} losses of the training are the same to the last digit" if same else ""
+    return "confirmed", f"with the knob the log is right, without it the fault is there each time{beside}", ""
+
+
 def wrong_whatever_it_costs(rule: str, runs: Runs, open_still: Judged) -> Judged:
     """For a fault by its very nature, where the loss does not tell within a trial what it costs: that it is there, and what it changes.
 

@@ -108,6 +108,8 @@ def settle(bench: Bench, findings: Sequence[Suspected], rewrites: Rewrites) -> I
 def symptom_of(finding: Suspected, run: RunChart) -> Symptom:
     """What tells a sick run from a sound one, for this finding."""
     names = (finding.rule, *finding.symptoms)
+    if finding.rule.startswith("logging/"):
+        return "loss"
     if finding.rule.startswith("nan/") and ("crash/exception" in names or any(map(stopped_by_itself, run.processes.values()))):
         return "nan"  # what raises, or gives up, does so because of the numbers
     of_ranks = finding.rule.startswith("ranks/") and run.standstill() is None and bool(run.crashes())  # they may raise instead of waiting
@@ -261,9 +263,6 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
     rule = rule_named(finding.rule)
     knobs = knobs_for(finding.rule)
     others = [knob for knob in easing([finding.rule, *finding.symptoms]) if knob not in knobs]
-    if finding.rule.startswith("logging/"):
-        yield Unsettled(finding.id, finding.rule, "its harm is in what is logged, and the evidence shows that: no trial is needed")
-        return
     if not knobs and not rewrites(finding) and (rule is None or rule.kind == "cause" or not others):
         why = "no knob changes what this rule suspects, and its lines cannot be rewritten safely, so watching is all there is"
         yield Unsettled(finding.id, finding.rule, why)

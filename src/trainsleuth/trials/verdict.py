@@ -43,7 +43,8 @@ CHANGED_NOTHING = "the knob changed neither the mechanism nor the outcome"
 BEYOND_MEASURE = 1e4  # times the loss at the beginning
 SEEN_IN_SCORES = ("data/not-shuffled",)  # a loss over sorted batches is another quantity than one over mixed ones
 PROVED_BY_FIRST_GRADIENTS = ("checkpoint/random-inside",)  # later numbers differ for another reason too: a second run draws random numbers of its own
-BESIDE_A_REPEAT = (*PROVED_BY_ANY_CHANGE, *PROVED_BY_SCORES, *PROVED_BY_FIRST_GRADIENTS)  # their placebo is the same run once more
+PROVED_BY_THE_LOG = ("logging/step-not-increasing", "logging/points-dropped", "logging/two-writers", "logging/nan-hidden")
+BESIDE_A_REPEAT = (*PROVED_BY_ANY_CHANGE, *PROVED_BY_SCORES, *PROVED_BY_FIRST_GRADIENTS, *PROVED_BY_THE_LOG)  # the placebo repeats
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,8 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return other_proofs.changes_the_first_gradients(runs)
     if rule in PROVED_BY_SCORES and gone:
         return other_proofs.changes_the_scores(runs)
+    if rule in PROVED_BY_THE_LOG and gone:
+        return other_proofs.leaves_the_training_alone(runs)
     flipped, sure, words = flips(runs, symptom, LEAST_IN_PAIRS if gone else LEAST_GAIN)
     if not gone:
         if flipped:

@@ -7,7 +7,7 @@ What it detects
 Why it matters
     The curve looks healthy, or flat, or at zero, while the model is broken. Hours are spent on the wrong question.
 How it is confirmed
-    By the losses themselves, as backward saw them, beside what was logged.
+    By the losses themselves, as backward saw them, beside what was logged; a trial logs without the filter (knob `nan-logged`).
 How to cure it
     `TrainingArguments(logging_nan_inf_filter=False)`, and find where the NaN comes from. W&B and TensorBoard draw nothing for NaN:
     log a counter of bad steps beside the metric, or let StepLogger do it.
@@ -26,7 +26,7 @@ from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule, record_rule
 from trainsleuth.rules.wording import count
 
 
-@cause_rule("logging/nan-hidden")
+@cause_rule("logging/nan-hidden", settled_by=("nan-logged",))
 def rule(chart: ProcessChart) -> Verdict:
     return _filtered(chart) or _undrawn(chart)
 

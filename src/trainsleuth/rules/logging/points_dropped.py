@@ -6,7 +6,8 @@ What it detects
 Why it matters
     W&B says so only once, in a warning among many. The curves have holes, and nobody knows which.
 How it is confirmed
-    The counter of W&B is followed call by call; W&B's internal log says the same. The finding lists every lost point.
+    The counter of W&B is followed call by call; W&B's internal log says the same. The finding lists every lost point. In a trial W&B counts
+    by itself, whatever step it is given (knob `one-counter`): then nothing is lost.
 How to cure it
     Let one counter number all calls: always give `step`, or never. Draw epochs and validation over axes of their own
     (`run.define_metric("val/*", step_metric="epoch")`). `trainsleuth.stepping.StepLogger` does both.
@@ -29,7 +30,7 @@ MOST_STRETCHES = 200
 MANY_OVERWRITTEN = 10
 
 
-@cause_rule("logging/points-dropped")
+@cause_rule("logging/points-dropped", settled_by=("one-counter",))
 def rule(chart: ProcessChart) -> Verdict:
     lost = chart.log_lost
     if not lost:

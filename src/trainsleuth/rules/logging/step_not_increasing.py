@@ -6,7 +6,7 @@ What it detects
 Why it matters
     The curve folds back over itself: TensorBoard draws a zigzag, and its reader may throw the earlier points away as orphans.
 How it is confirmed
-    By the steps themselves, in the order in which they were logged.
+    By the steps themselves, in the order in which they were logged; a trial numbers the points by one counter (knob `one-counter`).
 How to cure it
     Number the points by one counter that is never reset: `epoch * len(loader) + batch`, or a `global_step` that only grows. After a
     resume begin where the checkpoint ends (`SummaryWriter(purge_step=…)`). `trainsleuth.stepping.StepLogger` does both.
@@ -31,7 +31,7 @@ FEWEST = 3
 WITHOUT_A_STEP = 16
 
 
-@cause_rule("logging/step-not-increasing")
+@cause_rule("logging/step-not-increasing", settled_by=("one-counter",))
 def rule(chart: ProcessChart) -> Verdict:
     rows = sorted((fact for fact in chart.log_back.values() if fact["count"] >= FEWEST), key=lambda fact: -fact["count"])
     if not rows:

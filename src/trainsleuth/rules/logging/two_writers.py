@@ -7,7 +7,8 @@ Why it matters
     TensorBoard takes all files of a folder for one run, one after the other: curves of the same name become a zigzag of both, and while
     a newer file exists, what is added to an older one is not read.
 How it is confirmed
-    By the folders, the lines that made the writers, and the times at which they wrote.
+    By the folders, the lines that made the writers, and the times at which they wrote; in a trial each has its own folder (knob
+    `folder-per-writer`).
 How to cure it
     One writer a folder: make it once and pass it on, or give each its own folder (`runs/train`, `runs/val`). With several ranks only
     rank 0 logs.
@@ -25,7 +26,7 @@ from trainsleuth.rules.kinds import Seen, Spot, Verdict, record_rule, run_rule
 from trainsleuth.rules.wording import count
 
 
-@run_rule("logging/two-writers", explains=())
+@run_rule("logging/two-writers", explains=(), settled_by=("folder-per-writer",))
 def rule(run: RunChart) -> Verdict:
     charts = [chart for chart in run.processes.values() if chart.writers]
     for first, second in combinations(charts[:64], 2):
