@@ -1644,6 +1644,30 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ['TrainingArguments("out", max_steps=9)'], ['TrainingArguments("out", max_steps=9, logging_nan_inf_filter=False)'],
     ),
     (
+        "stall/metric-does-not-follow-loss", "best = torch.max(scores, -1)[1]\nboard.add('acc', (best == y).float().mean())\n", ["board.add"],
+        ["the scores at the loss have the shape (8, 5, 20), with the classes at axis 1"],
+        ["best = torch.max(scores, -1)[1]"], ["best = torch.max(scores, 1)[1]"],
+    ),
+    (
+        "stall/metric-does-not-follow-loss",
+        "def hits(p, y):\n    return (p.argmax(dim=1, keepdim=True) == y).float().mean()\n\nboard.add('acc', hits(net(x), y))\n", ["board.add"],
+        ["the scores at the loss have the shape (8, 5), with the classes at axis 1"],
+        ["return (p.argmax(dim=1, keepdim=True) == y).float().mean()"], ["return (p.argmax(dim=1) == y).float().mean()"],
+    ),
+    (
+        "stall/metric-does-not-follow-loss",
+        """
+        import functools
+
+        class Judge:
+            @functools.lru_cache
+            def answers(self):
+                return torch.cat([self.net(x).argmax(1) for x, _ in self.held_out])
+        board.add("acc", judge.score())
+        """,
+        ["board.add"], [], ["@functools.lru_cache"], [],
+    ),
+    (
         "logging/step-not-increasing",
         """
         def epoch(self, number, lr):

@@ -298,6 +298,11 @@ SMALL: list[tuple[str, dict[str, Any], str, str]] = [
     ("environment", {"values": {"OMP_THREAD_LIMIT": None, "MINE": "1"}},
      "import os\nos.environ.update(OMP_THREAD_LIMIT='2', MINE='2', OTHER='3')\n"
      "print(os.environ.get('OMP_THREAD_LIMIT'), os.environ['MINE'], os.environ['OTHER'])", "None 1 3"),
+    ("targets-fit", {},
+     "seen, real = [], nn.functional.ctc_loss\nlogs = torch.randn(4, 2, 5).log_softmax(2)\n"
+     "loss = nn.functional.ctc_loss(logs, torch.tensor([[1, 0, 2], [3, 3, 3]]), torch.tensor([4, 4]), torch.tensor([3, 3]), reduction='none')\n"
+     "fits = real(logs, torch.tensor([1, 2, 3, 3]), torch.tensor([4, 4]), torch.tensor([2, 2]), reduction='none')\n"
+     "print(bool(loss.isfinite().all()), torch.equal(loss, fits))", "True True"),
     ("one-counter", {},
      "from torch.utils.tensorboard import SummaryWriter\nboard = SummaryWriter('board')\nseen = []\n"
      "board._get_file_writer = lambda: type('Into', (), {'add_summary': lambda _, event, step, wall: seen.append(step)})()\n"

@@ -28,6 +28,7 @@ from trainsleuth.remedies import (
     loaders,
     log_calls,
     loss_arguments,
+    metric_code,
     model_copies,
     normalising,
     not_finite,
@@ -190,6 +191,13 @@ def _wake(desk: Desk, finding: Diagnosed) -> str:
     return at_the_first(eval_in_training.wake_before_forward, code=r"^(?!.*(\.eval\(\)|\.train\(False\)))")(desk, finding)  # type: ignore[return-value]
 
 
+def _predictions_over_the_classes(desk: Desk, finding: Diagnosed) -> str | Patch:
+    shape = next((found.group(1) for text in finding.evidence if (found := re.search(r"have the shape \(([\d, ]+)\), with the classes", text))), "")
+    if shape.count(",") < 2:
+        raise NotPossible("the scores have no axis beside the samples and the classes")
+    return in_what_they_import(metric_code.over_the_classes(1))(desk, finding)
+
+
 def _own_counter(desk: Desk, finding: Diagnosed) -> str | Patch:
     if any("the higher step" in place.note for place in finding.where):
         raise NotPossible("two lines give the steps of one name")
@@ -320,6 +328,10 @@ REMEDIES: dict[str, Remedy] = {
     "stall/metric-does-not-follow-loss": Remedy(
         "For CTC keep the blank's index out of the alphabet and give the model at least as many frames as symbols; for a metric "
         "compute it from the logits of this step.",
+        (
+            _predictions_over_the_classes, in_what_they_import(metric_code.without_an_axis_of_one),
+            in_what_they_import(metric_code.computed_anew),
+        ),
     ),
     "stall/uniform-predictions": Remedy(
         "Print the size of the logits before the loss; a lost temperature or logit scale makes them too small to tell classes apart."

@@ -118,6 +118,8 @@ _ALL = (
          "labels that do not exist", ("data/labels-out-of-range",)),
     Knob("labels-minus-1", "labels - 1", "class labels are counted from zero",
          "the smallest and the largest label", ("data/labels-off-by-one", "data/labels-out-of-range")),
+    Knob("targets-fit", "targets fit", "targets of a CTC loss have no blank in them and no more symbols than their inputs have frames for",
+         "targets that CTC cannot read", ("stall/metric-does-not-follow-loss",)),
     Knob("next-token", "next token", "each answer of a language model is compared with the token that comes next",
          "distance between tokens and targets", ("stall/inputs-and-targets-misaligned",)),
     Knob("shuffle", "shuffled", "loaders that go through their data in order shuffle",

@@ -19,6 +19,7 @@ IS_ITSELF_THE_HARM = {
     "stall/no-gradient": "the layers that stood still get gradients and learn",
     "stall/inputs-and-targets-misaligned": "each target belongs to its input, where it did not before",
     "ranks/same-data-on-every-rank": "each rank works on samples of its own, where their work was done twice before",
+    "stall/metric-does-not-follow-loss": "each sample has a target that the loss can teach",
     "data/workers-share-random-state": "each batch comes once, where every worker gave it before",
     "ranks/diverged-weights": "the ranks hold the same weights",
 }
@@ -96,7 +97,7 @@ def leaves_the_training_alone(runs: Runs) -> Judged:
         return "inconclusive", "there is no placebo to compare with", ""
     same = runs.turned.curve == runs.control.curve and bool(runs.control.curve)
     beside = f", and all {len(runs.control.curve)} losses of the training are the same to the last digit" if same else ""
-    return "confirmed", f"with the knob the log is right, without it the fault is there each time{beside}", ""
+    return "confirmed", f"without the mechanism what is logged is right, with it the fault is there each time{beside}", ""
 
 
 def wrong_whatever_it_costs(rule: str, runs: Runs, open_still: Judged) -> Judged:

@@ -35,7 +35,7 @@ PROVED_BY_NO_CHANGE = ("stall/input-ignored",)
 PROVED_BY_ANY_CHANGE = ("autograd/silently-modified", "autograd/custom-backward-wrong")  # wrong gradients; what they cost is another matter
 PROVED_BY_SCORES = ("mode/train-during-validation", "mode/statistics-as-built", "data/end-never-learnt")  # the harm is in what validation says
 PROVED_BY_THE_SAME_LINE = ("hang/dataloader-worker",)  # where the workers go and the standstill stays, it is the line that the finding names
-NEVER_BELOW_ZERO = ("data/labels-out-of-range", "stall/probabilities-not-logs")  # lower is not better then
+NEVER_BELOW_ZERO = ("data/labels-out-of-range", "stall/probabilities-not-logs", "stall/metric-does-not-follow-loss")  # lower is not better then
 PROVED_BY_A_REAL_TASK = ("data/labels-constant",)  # one answer is learnt at once; with labels that vary there is something to learn
 GONE_WITH_ITS_KNOB = ("hang/python-lock",)  # its knob leaves no two locks, whatever the stacks of a run that goes on do not show
 NEVER_MEANT = ("stall/wrong-softmax-axis",)  # a note because it may do no harm, not because somebody may want it
@@ -201,7 +201,7 @@ def _judge(rule: str, runs: Runs, symptom: Symptom, rewritten: bool = False) -> 
         return other_proofs.changes_the_first_gradients(runs)
     if rule in PROVED_BY_SCORES and gone:
         return other_proofs.changes_the_scores(runs)
-    if rule in PROVED_BY_THE_LOG and gone:
+    if gone and (rule in PROVED_BY_THE_LOG or (rule == "stall/metric-does-not-follow-loss" and rewritten)):
         return other_proofs.leaves_the_training_alone(runs)
     flipped, sure, words = flips(runs, symptom, LEAST_IN_PAIRS if gone else LEAST_GAIN)
     if not gone:

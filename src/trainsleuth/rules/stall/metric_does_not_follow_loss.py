@@ -7,7 +7,8 @@ What it detects
 Why it matters
     The loss measures one thing, the user wants another. Either the metric's code is wrong or the loss rewards something useless.
 How it is confirmed
-    For CTC by the numbers at the loss; for a metric by computing the accuracy from the same logits and targets.
+    For CTC by the numbers at the loss, and in a trial with targets that fit (knob `targets-fit`); for a metric by computing the accuracy from
+    the same logits and targets, and by a trial whose metric code alone is rewritten.
 How to cure it
     CTC: keep the blank out of the alphabet, give the model at least as many frames as symbols, train longer or lower the frame rate.
     Metric: look at the axis of the argmax, at stale predictions, at the pairing of predictions and targets.
@@ -30,7 +31,7 @@ from trainsleuth.rules.wording import number, percent
 ACCURACY = re.compile(r"(?i)(^|[^a-z])(acc|accuracy|top-?1|hit)")
 
 
-@cause_rule("stall/metric-does-not-follow-loss", explains=("stall/flat-loss",), structural=False)
+@cause_rule("stall/metric-does-not-follow-loss", explains=("stall/flat-loss",), structural=False, settled_by=("targets-fit",))
 def rule(chart: ProcessChart) -> Verdict:
     for calls in chart.loss_calls.values():
         if calls.function == "ctc_loss":
@@ -113,6 +114,7 @@ def _logged(chart: ProcessChart) -> Verdict:
                 f"{curve.count} values of {name}: between {number(curve.least)} and {number(curve.most)}; chance is {number(chance)}",
                 f"accuracy from the logits and labels of the loss call: {number(ours[0])} → {number(reached)}",
                 f"loss {number(main[1].first)} → {number(main[1].between(0.9, 1.0)[0])}",
+                f"the scores at the loss have the shape {tuple(calls.last['input_shape'])}, with the classes at axis 1",
             ],
             severity="warning",
             step=main[1].count,
