@@ -1644,6 +1644,44 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ['TrainingArguments("out", max_steps=9)'], ['TrainingArguments("out", max_steps=9, logging_nan_inf_filter=False)'],
     ),
     (
+        "schedule/warmup-never-ends",
+        """
+        def settings(a, rows):
+            total = rows * a.epochs
+            return TrainingArguments("out", per_device_train_batch_size=a.batch, warmup_steps=int(0.1 * total))
+
+        def main(a):
+            train = Tickets(1600)
+            trainer = Trainer(Net(), settings(a, len(train)), train_dataset=train)
+            trainer.train()
+        """,
+        ["trainer.train()|this schedule"], [], ["trainer = Trainer(Net(), settings(a, len(train)), train_dataset=train)"],
+        ["trainer = Trainer(Net(), settings(a, -(-len(train) // a.batch)), train_dataset=train)"],
+    ),
+    (
+        "stall/optimizer-never-steps",
+        """
+        class Churn(L.LightningModule):
+            def training_step(self, batch, batch_idx):
+                self.manual_backward(self.cost(batch) / self.every)
+                if (batch_idx + 1) % self.every == 0:
+                    self.optimizers().step()
+        """,
+        ["if (batch_idx + 1)|the step stands under this condition"], [], ["if (batch_idx + 1) % self.every == 0:"],
+        ["if (batch_idx + 1) % self.every == 0 or self.trainer.is_last_batch:"],
+    ),
+    (
+        "stall/inputs-and-targets-misaligned",
+        """
+        def collate(batch):
+            heard = sorted((t for t, _ in batch), key=len, reverse=True)
+            said = torch.tensor([c for _, c in batch])
+            return pad_sequence(heard), said
+        """,
+        ["return pad_sequence"], [], ["heard = sorted((t for t, _ in batch), key=len, reverse=True)"],
+        ["batch = sorted(batch, key=lambda sample: len(sample[0]), reverse=True)", "heard = [t for t, _ in batch]"],
+    ),
+    (
         "stall/metric-does-not-follow-loss", "best = torch.max(scores, -1)[1]\nboard.add('acc', (best == y).float().mean())\n", ["board.add"],
         ["the scores at the loss have the shape (8, 5, 20), with the classes at axis 1"],
         ["best = torch.max(scores, -1)[1]"], ["best = torch.max(scores, 1)[1]"],

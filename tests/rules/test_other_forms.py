@@ -455,6 +455,18 @@ def test_an_average_of_the_weights_that_is_validated_in_train_mode(run_source: R
     assert line_of(seen, "nothing calls eval() on it") == "average = AveragedModel(model)"
 
 
+def test_an_average_of_the_weights_whose_answers_alone_are_looked_at(run_source: Run) -> None:
+    source = AVERAGED.replace("nn.functional.cross_entropy(net(x), y).item()", "(net(x).argmax(1) == y).sum().item()")
+    source = source.replace("AveragedModel(model)", "copy.deepcopy(model)").replace("import torch\n", "import copy, torch\n", 1)
+    source = source.replace("average.update_parameters(model)", """with torch.no_grad():
+            for e, m in zip(average.state_dict().values(), model.state_dict().values()):
+                e.copy_(m)""")
+    seen = run_source(source.format(after="average.requires_grad_(False)"))
+    assert seen.rules[:1] == ["mode/train-during-validation"], seen.why()
+    seen = run_source(source.format(after="average.requires_grad_(False).eval()"))
+    assert seen.loud == [], seen.why()
+
+
 def test_an_average_of_the_weights_in_eval_mode_is_no_finding(run_source: Run) -> None:
     seen = run_source(AVERAGED.format(after="average.eval()"))
     assert seen.loud == [], seen.why()

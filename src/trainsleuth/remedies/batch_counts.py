@@ -21,7 +21,7 @@ from trainsleuth.remedies.expressions import (
 )
 from trainsleuth.remedies.frameworks import HUGGING_FACE
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
-from trainsleuth.remedies.values import given
+from trainsleuth.remedies.values import given, passed
 
 COUNTING = ("len", "int", "max", "min", "round", "ceil", "floor", "float", "get")
 LOADER = re.compile(r"(?i)loader|batches|_dl$|^dl$")
@@ -32,8 +32,10 @@ DIVIDED = m.BinaryOperation(operator=m.Divide() | m.FloorDivide())
 def count_batches_of_this_size(source: Source, line: int) -> str:
     """`len(data)` becomes the number of batches in it, where the schedule in this line is computed from it."""
     counts = _counts_behind(source, line)
-    lengths = [call for count in counts for call in everything(count) if m.matches(call, m.Call(func=m.Name("len"), args=[m.Arg()]))]
-    samples = [call for call in dict.fromkeys(lengths) if isinstance(call, cst.Call) and _is_a_data_set(source, call.args[0].value)]
+    samples = _lengths_of_data(source, counts)
+    if not samples:
+        counts = _counts_behind(source, line, through_calls=True)
+        samples = _lengths_of_data(source, counts)
     if len(samples) != 1:
         raise NotPossible(f"no single length of a data set leads to the schedule in {source.path.name}:{line}")
     length = samples[0]
@@ -49,6 +51,11 @@ def count_batches_of_this_size(source: Source, line: int) -> str:
     return f"line {source.first_line(length)} counts batches of {size}, not the samples of {source.code(length.args[0].value)}"
 
 
+def _lengths_of_data(source: Source, counts: list[cst.CSTNode]) -> list[cst.Call]:
+    lengths = [call for count in counts for call in everything(count) if m.matches(call, m.Call(func=m.Name("len"), args=[m.Arg()]))]
+    return [call for call in dict.fromkeys(lengths) if isinstance(call, cst.Call) and _is_a_data_set(source, call.args[0].value)]
+
+
 def rounded_up(source: Source, line: int) -> str:
     """The floor division that leads to the length of the schedule in this line rounds up."""
     counts = _counts_behind(source, line)
@@ -61,11 +68,12 @@ def rounded_up(source: Source, line: int) -> str:
     return f"line {source.first_line(part)} rounds up: a batch that is not full is a batch, too"
 
 
-def _counts_behind(source: Source, line: int) -> list[cst.CSTNode]:
-    """The numbers that the calls of a line are given, and what those were computed from."""
+def _counts_behind(source: Source, line: int, through_calls: bool = False) -> list[cst.CSTNode]:
+    """The numbers that the calls of a line are given (or a trainer that is configured in this file), and what those were computed from."""
     made, functions = list(assignments(source, source.module)), source.all(cst.FunctionDef)
     found: list[cst.CSTNode] = []
     fresh: list[cst.CSTNode] = [given.value for call in calls_at(source, line) for given in call.args if _is_a_count(given.value)]
+    fresh += [given.value for call in called(source, *HUGGING_FACE) if (given := argument(call, None, "warmup_steps")) is not None]
     while fresh:
         node = fresh.pop()
         if node not in found:
@@ -73,6 +81,9 @@ def _counts_behind(source: Source, line: int) -> list[cst.CSTNode]:
             for name in _looked_up(source, node):
                 fresh += [value for target, value in made if source.code(target) == source.code(name) and _same_place(source, target, name)]
                 fresh += [function.body for function in functions if function.name.value == source.code(name) and _same_place(source, function, name)]
+                home = source.enclosing(name, cst.FunctionDef)
+                if through_calls and home is not None and source.code(name) in {parameter.name.value for parameter in home.params.params}:
+                    fresh += passed(source, home, source.code(name))
             fresh = [value for value in fresh if _is_a_count(value)]
     return found
 

@@ -211,7 +211,7 @@ def _sort_the_batch(source: Source) -> str:
         batch, sample = side.for_in.iter.value, side.for_in.target
         places = [source.code(element.value) for element in sample.elements] if isinstance(sample, cst.Tuple) else []
         others = [one for one in (*source.all(cst.ListComp, function), *source.all(cst.GeneratorExp, function))
-                  if one is not side and source.code(one.for_in.iter) == batch and source.first_line(one) <= source.first_line(call)]  # fmt: skip
+                  if one is not side and source.code(one.for_in.iter) == batch]  # fmt: skip
         if source.code(side.elt) not in places or side.for_in.ifs or not others or batch not in [p.name.value for p in function.params.params]:
             continue
         options = [f"key={_key_of_a_side(source, call, places.index(source.code(side.elt)))}"]

@@ -63,6 +63,10 @@ def also_at_the_end_of_the_loader(source: Source, line: int) -> str:
     for block in _conditions(source, line):
         counted = _counted(source, block)
         loop = loop_around(source, block)
+        hook = source.enclosing(block, cst.FunctionDef)
+        if counted is not None and loop is None and hook is not None and hook.name.value == "training_step":
+            rewrite_as(source, block.test, "{x} or self.trainer.is_last_batch", x=block.test)
+            return f"the optimizer also steps with the last batch of an epoch (line {source.first_line(block)})"
         if counted is None or not isinstance(loop, cst.For) or not m.matches(loop.iter, m.Call(func=m.Name("enumerate"))):
             continue
         index = loop.target.elements[0].value if isinstance(loop.target, cst.Tuple) else None

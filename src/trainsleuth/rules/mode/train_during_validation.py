@@ -120,8 +120,9 @@ def _by_function(chart: ProcessChart) -> Verdict:
 def _of_a_copy(chart: ProcessChart) -> Verdict:
     """A model that no optimizer holds (an average of the weights) is validated, and its BatchNorm layers learn from that."""
     trained_from = {loader for model in chart.models.values() for (_, grad, loader) in model.calls if grad}
+    trained = [model for model in chart.models.values() if any(p.owners for p in map(chart.parameters.get, model.parameters) if p)]
     for model in chart.models.values():
-        if any(p.owners for p in map(chart.parameters.get, model.parameters) if p) or not model.parameters:
+        if model in trained or not model.parameters:
             continue
         fact = model.modes.get((True, False))
         losses = [f for f in chart.losses_without_grad if f["model"] == model.id and f["training"] and f["windows"]]
@@ -130,7 +131,8 @@ def _of_a_copy(chart: ProcessChart) -> Verdict:
         norms = [path for path, kind in model.modules.items() if "BatchNorm" in kind]
         asleep = {path for path, _, _ in fact["in_eval"]} if fact is not None else set()
         norms = [path for path in norms if path not in asleep]
-        if fact is None or not losses or not trained_from or sum(elsewhere.values()) < 2 or in_eval or not norms:
+        alike = any(other.kind == model.kind and other.modules == model.modules for other in trained)
+        if fact is None or not (losses or alike) or not trained_from or sum(elsewhere.values()) < 2 or in_eval or not norms:
             continue
         at = next((model.places.get(key) for key in elsewhere), None)
         made_at = model.made.get("")
@@ -146,7 +148,7 @@ def _of_a_copy(chart: ProcessChart) -> Verdict:
                 "no optimizer holds its weights, so it is no part of the training",
             ],
             severity="warning",
-            step=int(losses[0]["windows"]),
+            step=int(losses[0]["windows"]) if losses else None,
             statement="eval() is called on another model than the one that is validated",
             advice=["Call `eval()` on the copy itself, once: it is never trained."],
         )
