@@ -25,6 +25,7 @@ MOST_TOKENS, MOST_GIVEN = 8, 4
 MOST_STEPS_FIRST = 16
 MOST_LOGARITHMS = 8  # of a softmax, in one window
 MOST_NODES = 50_000
+FLAT = ("sign", "round", "floor", "ceil", "trunc")
 CHAIN = 24
 
 
@@ -59,6 +60,7 @@ class DeepWindow:
         self._of_one: List[List[Any]] = []  # softmaxes over a single element
         self._log_softmaxes: List[List[Any]] = []
         self._not_last: List[List[Any]] = []  # softmaxes over another axis than the last
+        self._flat: List[List[Any]] = []  # operations whose slope is zero
         self._drawn = DrawnSamples(watch.torch)
         self._steps_first: List[Tuple[Call, List[int]]] = []  # modules that take the first axis for the steps, and what they were given
         self._pairs: List[List[Any]] = []  # where a column meets a row of the same length
@@ -166,6 +168,10 @@ class DeepWindow:
             original = getattr(tensor, name)
             self._shadow(tensor, name, stands_for(original)(self._noting_pairs(original)))
 
+        for name in FLAT:
+            for owner in (tensor, self._torch):
+                original = getattr(owner, name)
+                self._shadow(owner, name, stands_for(original)(self._noting_flat(name, original)))
         for kind in can_reparameterise(self._torch):
             self._shadow(kind, "sample", self._noting_samples(kind.sample))
         for kind in that_score(self._torch):
@@ -178,6 +184,22 @@ class DeepWindow:
             return embedding(weight, indices, *args, **kwargs)
 
         self._shadow(self._torch, "embedding", looked_up)
+
+    def _noting_flat(self, name: str, original: Any) -> Any:
+        note = self._probe.guard(self._note_flat)
+
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            note(name, result)
+            return result
+
+        return noted
+
+    def _note_flat(self, name: str, result: Any) -> None:
+        """An operation whose slope is zero nearly everywhere, on a tensor with a graph."""
+        with self._plainly():
+            if len(self._flat) < MOST_CUTS and readable(result) and result.grad_fn is not None:
+                self._flat.append([name, places.of_frame(sys._getframe(3)), _number_of(result.grad_fn), result.numel()])
 
     def _noting_samples(self, original: Any) -> Any:
         note = self._probe.guard(self._note_sample)
@@ -348,6 +370,7 @@ class DeepWindow:
         elsewhere = summed_elsewhere(seen) if self._not_last else []
         not_summed = [row for row in self._not_last if (row[1], row[2]) in elsewhere]
         drawn, scored = self._drawn.rows(nodes)
+        flat = [[name, at_line, size] for name, at_line, node, size in self._flat if node in nodes]
         steps_first = [
             [self._path(call), type(call.module).__name__, shape, call.at] for call, shape in self._steps_first if call.node in nodes
         ]
@@ -365,7 +388,7 @@ class DeepWindow:
             watch.facts.write(
                 "deep", window=window, at=at, calls=rows, cuts=cuts, chain=chain, reached=reached[:4000], nodes=len(nodes),
                 softmax_of_one=of_one, log_softmaxes=log_softmaxes, pairs=pairs, not_summed=not_summed,
-                drawn=drawn, scored=scored, steps_first=steps_first,
+                drawn=drawn, scored=scored, steps_first=steps_first, flat=flat,
             )  # fmt: skip
 
         from _trainsleuth_inside.movement import read_all
@@ -407,7 +430,7 @@ class DeepWindow:
 
     def _forget(self) -> None:
         self._calls, self._cuts, self._stack, self._of_one, self._pairs, self._tokens, self._given = [], [], [], [], [], [], []
-        self._samples, self._log_softmaxes, self._not_last = Samples(self._torch), [], []
+        self._samples, self._log_softmaxes, self._not_last, self._flat = Samples(self._torch), [], [], []
         self._drawn, self._steps_first = DrawnSamples(self._torch), []
 
     def _walk(self, root: Any) -> Tuple[List[Any], List[Any], List[List[Any]]]:

@@ -1644,6 +1644,92 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
         ['TrainingArguments("out", max_steps=9)'], ['TrainingArguments("out", max_steps=9, logging_nan_inf_filter=False)'],
     ),
     (
+        "hang/dataloader-worker",
+        """
+        class Scans(Dataset):
+            def __getitem__(self, i):
+                y, x = self.window()
+                while self.masks[i][y:, x:].mean() < self.least:
+                    y, x = self.window()
+                return self.images[i][y:, x:]
+        """,
+        ["while self.masks|worker 12 goes round and round here"], ["process 12, MainThread: runs in circles: a ← b"],
+        ["while self.masks[i][y:, x:].mean() < self.least:"],
+        ["for _ in range(1000):", "if not (self.masks[i][y:, x:].mean() < self.least):", "break"],
+    ),
+    (
+        "stall/no-gradient", "def forward(self, x):\n    return torch.round(x)\n", ["torch.round|the slope of `round` is zero"], [],
+        ["return torch.round(x)"], ["return (x + (torch.round(x) - x).detach())"],
+    ),
+    (
+        "stall/params-not-in-optimizer",
+        """
+        def parted(net, decay):
+            return [{"params": [p for q in net.modules() if isinstance(q, nn.Linear) for p in q.parameters()], "weight_decay": decay}]
+
+        def build(model, decay):
+            return torch.optim.AdamW(parted(model, decay))
+        """,
+        ["return torch.optim.AdamW|it was built from other parameters"], [], ["return torch.optim.AdamW(parted(model, decay))"],
+        [
+            "optimizer = torch.optim.AdamW(parted(model, decay))",
+            'held = {id(p) for group in optimizer.param_groups for p in group["params"]}',
+            'optimizer.add_param_group({"params": [p for p in model.parameters() if p.requires_grad and id(p) not in held]})',
+            "return optimizer",
+        ],
+    ),
+    (
+        "stall/inputs-and-targets-misaligned",
+        """
+        def collate(rows):
+            said = torch.tensor([r["label"] for r in rows])
+            lengths = torch.tensor([len(r["words"]) for r in rows])
+            lengths, order = lengths.sort(descending=True)
+            words = pad_sequence([rows[i]["words"] for i in order.tolist()])
+            return {"words": words, "lengths": lengths, "label": said}
+        """,
+        ["return {"], [], ['return {"words": words, "lengths": lengths, "label": said}'],
+        ['return {"words": words, "lengths": lengths, "label": said[order]}'],
+    ),
+    (
+        "schedule/decays-to-zero-early",
+        """
+        def plan(optimizer, rows, cfg):
+            updates = rows // cfg["batch"]
+            return get_linear_schedule_with_warmup(optimizer, int(0.1 * updates), updates)
+
+        args = TrainingArguments("out", num_train_epochs=cfg["epochs"])
+        """,
+        ["return get_linear|this schedule ends too early"], [], ['updates = rows // cfg["batch"]'],
+        ['updates = cfg["epochs"] * (rows // cfg["batch"])'],
+    ),
+    (
+        "schedule/decays-to-zero-early",
+        """
+        plan = CosineAnnealingLR(opt, T_max=len(loader))
+        for epoch in range(9):
+            for x in loader:
+                fit(x)
+                plan.step()
+        """,
+        ["CosineAnnealingLR|this schedule ends too early"], [], ["plan = CosineAnnealingLR(opt, T_max=len(loader))"],
+        ["plan = CosineAnnealingLR(opt, T_max=9 * len(loader))"],
+    ),
+    (
+        "data/not-shuffled",
+        """
+        import torch
+
+        class Buckets(Sampler):
+            def __iter__(self):
+                order = sorted(range(len(self.lengths)), key=self.lengths.__getitem__)
+                for start in range(0, len(order), self.size):
+                    yield order[start:start + self.size]
+        """,
+        ["def __iter__|gives the order"], [], ["for start in range(0, len(order), self.size):"],
+        ["import random", "for start in random.sample(range(0, len(order), self.size), len(range(0, len(order), self.size))):"],
+    ),
+    (
         "schedule/warmup-never-ends",
         """
         def settings(a, rows):

@@ -142,6 +142,52 @@ def test_a_decorator_that_cuts_the_graph_is_named(run_source: Run) -> None:
     assert line_of(seen, "no_grad") == "@torch.no_grad()"
 
 
+def test_what_is_rounded_has_no_slope(run_source: Run) -> None:
+    seen = run_source(CUT.format(decorator="# as it is", end=".sign()"))
+    assert seen.rules[:1] == ["stall/no-gradient"], seen.why()
+    assert ".sign()" in line_of(seen, "the slope of `sign` is zero")
+
+
+def test_a_gradient_that_passes_a_rounding_straight_through_is_no_finding(run_source: Run) -> None:
+    source = CUT.format(decorator="# as it is", end="")
+    seen = run_source(source.replace("return self.body(x)", "h = self.body(x); return h + (h.round() - h).detach()"))
+    assert seen.loud == [], seen.why()
+
+
+BUCKETS = """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, Sampler, TensorDataset
+
+        torch.manual_seed(0)
+        y = torch.arange(6).repeat_interleave(80)
+        x = torch.randn(6, 12)[y] + 0.5 * torch.randn(480, 12)
+
+        class Buckets(Sampler):
+            def __len__(self):
+                return 30
+
+            def __iter__(self):
+                for start in {starts}:
+                    yield list(range(16 * start, 16 * start + 16))
+
+        net = nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 6))
+        opt = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+        for epoch in range(10):
+            for a, b in DataLoader(TensorDataset(x, y), batch_sampler=Buckets()):
+                loss = nn.functional.cross_entropy(net(a), b)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """
+
+
+def test_batches_of_one_kind_in_any_order_are_no_fault_where_the_run_learns(run_source: Run) -> None:
+    assert run_source(BUCKETS.format(starts="torch.randperm(30).tolist()")).loud == []
+    seen = run_source(BUCKETS.format(starts="range(30)").replace("0.5 *", "2.0 *").replace("lr=0.05", "lr=0.1"))
+    assert "data/not-shuffled" in [found["rule"] for found in seen.loud], seen.why()
+
+
 def test_a_detach_in_place_is_named(run_source: Run) -> None:
     seen = run_source(CUT.format(decorator="# as it is", end=".detach_()"))
     assert seen.rules[:1] == ["stall/no-gradient"], seen.why()

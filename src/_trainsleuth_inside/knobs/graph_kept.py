@@ -1,6 +1,7 @@
 """Knob `graph-kept`: the lines that the finding names no longer cut the graph.
 
-Changes        `.detach()`, `.data`, `no_grad` and `inference_mode` in those lines, also as a decorator of a function there
+Changes        `.detach()`, `.data`, `no_grad` and `inference_mode` in those lines, also as a decorator of a function there; what rounds passes
+               its gradient straight through
 Mechanism      layers that run in training and get no gradient
 Not applicable when the cut is a conversion (`.item()`, `.numpy()`, `argmax`, `torch.tensor(…)`), which has no gradient to keep
 """
@@ -11,6 +12,7 @@ import functools
 import sys
 from typing import Any, Callable, Sequence
 
+from _trainsleuth_inside.deep import FLAT
 from _trainsleuth_inside.knobs.acting import called_from, holds_line, lines, says
 
 
@@ -40,8 +42,24 @@ def turn(watch: Any, at: Sequence[Sequence[Any]] = ()) -> None:
 
     torch.Tensor.detach = kept
     torch.Tensor.data = property(data, attribute.__set__)
+    for name in FLAT:
+        for owner in (torch, torch.Tensor):
+            setattr(owner, name, _straight_through(getattr(owner, name), detach, wanted, acted))
     for region in (torch.no_grad, torch.inference_mode):
         _leave_on(torch, region, lambda place: acted(at=place), wanted)
+
+
+def _straight_through(original: Callable[..., Any], detach: Callable[..., Any], wanted: Any, acted: Callable[..., None]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def rounded(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(tensor, *args, **kwargs)
+        place = called_from(wanted, 2) if getattr(tensor, "requires_grad", False) else None
+        if place is None:
+            return result
+        acted(at=place)
+        return tensor + detach(result - tensor)
+
+    return rounded
 
 
 def _leave_on(torch: Any, region: Any, acted: Callable[[Any], None], wanted: Any) -> None:

@@ -262,7 +262,8 @@ REMEDIES: dict[str, Remedy] = {
         "Keep the path from these layers to the loss inside torch: no detach, item, numpy, torch.tensor(…) or no_grad on it. For argmax and "
         "rounding use a straight-through estimate: y = soft + (hard - soft).detach().",
         (at_the_first(graph_cuts.detached_for_the_first_only), at_the_first(graph_cuts.listed_first),
-         at_the_first(graph_cuts.buffer_of_tensors), at_the_first(graph_cuts.uncut),
+         at_the_first(graph_cuts.buffer_of_tensors), at_the_first(graph_cuts.straight_through, note="the slope of"),
+         at_the_first(graph_cuts.uncut),
          at_the_first(graph_cuts.gradients_on)),
     ),
     "stall/sample-without-gradient": Remedy(
@@ -392,7 +393,7 @@ REMEDIES: dict[str, Remedy] = {
         "Shuffle before batches are cut: shuffle=True, or a permutation that is applied to inputs and labels alike.",
         (
             at_the_first(loaders.shuffled_in_memory, note="is iterated"), at_the_first(loaders.shuffled, note="^(?!.*is iterated)"),
-            at_the_first(loaders.without_its_sampler),
+            at_the_first(loaders.without_its_sampler), at_the_first(loaders.batches_in_any_order, note="gives the order"),
         ),
     ),
     "data/workers-share-random-state": Remedy(
@@ -403,7 +404,7 @@ REMEDIES: dict[str, Remedy] = {
     "schedule/decays-to-zero-early": Remedy(
         "Count the schedule's length in the unit in which it is stepped: epochs times batches when it is stepped per batch.",
         (
-            in_the_files(schedule.prepared_by_accelerate), at_the_first(schedule.length_in_batches),
+            in_the_files(schedule.prepared_by_accelerate), at_the_first(schedule.length_in_batches), at_the_first(schedule.for_all_epochs),
             at_the_first(schedule.step_once_an_epoch), in_the_files(schedule.in_lightning("epoch")),
         ),
     ),
@@ -443,6 +444,7 @@ REMEDIES: dict[str, Remedy] = {
         (
             when(r"the parent had these threads", at_the_first(loaders.workers_afresh)),
             when(r"the parent had these threads", at_the_first(loaders.no_workers)),
+            when(r"runs in circles", at_the_first(loaders.bounded_tries, note="goes round")),
         ),
     ),
     "hang/python-lock": Remedy(

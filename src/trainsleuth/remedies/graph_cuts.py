@@ -8,6 +8,7 @@ from libcst import matchers as m
 from trainsleuth.remedies.expressions import argument, assignments, called, calls_at, number_of, put_on, rewrite_as, unwrap
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, is_method_call
 
+FLAT = ("sign", "round", "floor", "ceil", "trunc")
 NO_GRADIENTS = ("no_grad", "inference_mode", "set_grad_enabled")
 MOVES = ("cpu", "detach", "numpy", "float", "to", "clone", "contiguous")
 SAME_IN_TORCH = {"mean": "mean", "sum": "sum", "amax": "amax", "amin": "amin", "prod": "prod", "std": "std", "abs": "abs",
@@ -30,6 +31,19 @@ def uncut(source: Source, line: int) -> str:
             source.replace(node, node.value)
             return f"line {line} keeps the graph: no .data"
     return gradients_on(source, line)
+
+
+def straight_through(source: Source, line: int) -> str:
+    """`torch.sign(x)`, `x.round()`: the value as it is, the gradient as if nothing was rounded."""
+    for call in calls_at(source, line, *FLAT):
+        of_torch = isinstance(call.func, cst.Attribute) and source.code(call.func.value) == "torch"
+        given = argument(call, 0, "input") if of_torch else None
+        inner = given.value if given is not None else call.func.value if isinstance(call.func, cst.Attribute) else None
+        if inner is None or len(call.args) > (1 if of_torch else 0) or not isinstance(inner, (cst.Name, cst.Attribute)):
+            continue
+        rewrite_as(source, call, "({x} + ({y} - {x}).detach())", x=inner, y=call)
+        return f"the {called_name(call)} of line {line} passes its gradient straight through"
+    raise NotPossible(f"{source.path.name}:{line} rounds no tensor that has a name")
 
 
 def detached_for_the_first_only(source: Source, line: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import libcst as cst
 from libcst import matchers as m
@@ -19,7 +20,9 @@ from trainsleuth.remedies.expressions import (
     rewrite_as,
     set_argument,
 )
-from trainsleuth.remedies.source import NotPossible, Source, called_name, names_in
+from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, names_in
+
+MOST_TRIES = 1000
 
 
 def _loader(source: Source, line: int) -> cst.Call:
@@ -138,6 +141,49 @@ def workers_afresh(source: Source, line: int) -> str:
         raise NotPossible('the program has no `if __name__ == "__main__":`, which spawned workers need')
     set_argument(source, loaders[0], "multiprocessing_context", '"spawn"')
     return f"the loader in line {source.first_line(loaders[0])} spawns its workers: they inherit no lock that is held"
+
+
+def bounded_tries(source: Source, line: int) -> str:
+    """A loop that tries until something holds gives up after a thousand tries, and goes on with the last one."""
+    statement = source.statement_at(line)
+    for loop in (statement, *source.above(statement)):
+        if isinstance(loop, (cst.FunctionDef, cst.ClassDef)):
+            break
+        if not isinstance(loop, cst.While) or loop.orelse is not None or not isinstance(loop.body, cst.IndentedBlock):
+            continue
+        for_ever = m.matches(loop.test, m.Name("True") | m.Integer("1"))
+        if for_ever and not any(isinstance(node, cst.Break) for node in everything(loop.body)):
+            raise NotPossible(f"the loop of {source.path.name}:{source.first_line(loop)} is left by a return alone")
+        stop = cst.parse_statement(f"if not ({source.code(loop.test)}):\n    break\n", config=source.module.config_for_parsing)
+        first: list[cst.CSTNode] = [] if for_ever else [stop]
+
+        def bounded(updated: cst.CSTNode, first: Sequence[cst.CSTNode] = first) -> cst.CSTNode:
+            assert isinstance(updated, cst.While)
+            assert isinstance(updated.body, cst.IndentedBlock)
+            body = updated.body.with_changes(body=[*first, *updated.body.body])
+            return cst.For(
+                target=cst.Name("_"), iter=cst.parse_expression(f"range({MOST_TRIES})"), body=body, leading_lines=updated.leading_lines
+            )
+
+        source.edit(loop, bounded)
+        return f"the loop of line {source.first_line(loop)} gives up after {MOST_TRIES} rounds and goes on with what it has"
+    raise NotPossible(f"{source.path.name}:{line} is no part of a loop that tries again and again")
+
+
+def batches_in_any_order(source: Source, line: int) -> str:
+    """A batch sampler cuts its batches from samples in order: the batches go out in any order."""
+    statement = source.statement_at(line)
+    function = statement if isinstance(statement, cst.FunctionDef) else source.enclosing(statement, cst.FunctionDef)
+    if function is None or function.name.value != "__iter__":
+        raise NotPossible(f"{source.path.name}:{line} is no sampler of batches")
+    for loop in source.all(cst.For, function):
+        slices = m.Yield(value=m.Subscript(slice=[m.SubscriptElement(m.Slice())]))
+        if m.matches(loop.iter, m.Call(func=m.Name("range"))) and any(m.matches(node, slices) for node in everything(loop.body)):
+            numbers = source.code(loop.iter)
+            add_import(source, "import random", "random")
+            source.replace(loop.iter, cst.parse_expression(f"random.sample({numbers}, len({numbers}))"))
+            return f"the batches that line {source.first_line(loop)} cuts go out in any order"
+    raise NotPossible(f"no loop in {source.path.name}:{line} cuts batches one after the other")
 
 
 def generator_of_each_worker(source: Source, line: int) -> str:

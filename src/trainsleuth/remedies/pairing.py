@@ -108,10 +108,11 @@ def _order_of_a_sort(source: Source, node: cst.Assign) -> str:
 
 
 def _is_an_index(source: Source, home: cst.CSTNode, name: str) -> bool:
-    """Whether something is put in this order: `x[order]`, `x.index_select(0, order)`."""
+    """Whether something is put in this order: `x[order]`, `x.index_select(0, order)`, `[rows[i] for i in order.tolist()]`."""
     index = m.Subscript(slice=[m.SubscriptElement(m.Index(m.Name(name))), m.ZeroOrMore()])
     chosen = m.Call(func=m.Attribute(attr=m.Name("index_select")), args=[m.Arg(), m.Arg(m.Name(name))])
-    return any(m.matches(node, index | chosen) for node in everything(home))
+    gone_through = m.CompFor(iter=m.Name(name) | m.Call(func=m.Attribute(value=m.Name(name), attr=m.Name("tolist"))))
+    return any(m.matches(node, index | chosen | gone_through) for node in everything(home))
 
 
 def _handed_out_with(source: Source, home: cst.CSTNode, name: str) -> set[str]:

@@ -60,8 +60,10 @@ def with_the_rest(source: Source, line: int) -> str:
         raise NotPossible(f"{source.path.name}:{line} is not the line of a function that builds an optimizer")
     text = source.code(statement)
     parameters = [parameter.name.value for parameter in function.params.params]
-    asked = [name for name in parameters if re.search(rf"\b{re.escape(name)}\.(named_)?(parameters|modules)\(", source.code(function))]
-    handed_on = [source.code(arg.value) for call in source.all(cst.Call, made) if call is not made for arg in call.args]
+    asked = [name for name in parameters if _is_asked(source, function, name)]
+    inner = [call for call in source.all(cst.Call, made) if call is not made]
+    handed_on = [source.code(arg.value) for call in inner for arg in call.args]
+    asked = asked or [name for name in parameters if any(_is_asked_behind(source, call, name) for call in inner)]
     models = asked or [name for name in parameters if name in handed_on]
     if len(models) != 1:
         raise NotPossible(f"it cannot be told which argument of the function around {source.path.name}:{line} is the model")
@@ -78,6 +80,20 @@ def with_the_rest(source: Source, line: int) -> str:
     else:
         source.after(statement, *rest)
     return f"what fits none of the groups is trained too, in a group of its own (line {line})"
+
+
+def _is_asked(source: Source, function: cst.FunctionDef, name: str) -> bool:
+    """Whether a function asks what bears this name for its parameters, or its parts."""
+    return re.search(rf"\b{re.escape(name)}\.(named_)?(parameters|modules)\(", source.code(function)) is not None
+
+
+def _is_asked_behind(source: Source, call: cst.Call, name: str) -> bool:
+    """Whether a function of this file, which is given what bears this name, asks it."""
+    at = [index for index, given in enumerate(call.args) if given.keyword is None and source.code(given.value) == name]
+    return any(
+        at and at[0] < len(function.params.params) and _is_asked(source, function, function.params.params[at[0]].name.value)
+        for function in source.function_named(called_name(call))
+    )
 
 
 def _made_at(statement: cst.CSTNode) -> cst.Call | None:

@@ -53,6 +53,37 @@ def length_in_batches(source: Source, line: int) -> str:
     raise NotPossible(f"{source.path.name}:{line} builds no schedule with a length")
 
 
+def for_all_epochs(source: Source, line: int) -> str:
+    """The schedule's length counts the batches of one epoch: multiply it by the number of epochs."""
+    for call in calls_at(source, line, *LENGTHS):
+        position, keyword = LENGTHS[called_name(call)]
+        given = argument(call, position, keyword)
+        epochs = _numbers_of_epochs(source)
+        if given is None or len(epochs) != 1:
+            continue
+        text = next(iter(epochs))
+        home = source.enclosing(call, cst.FunctionDef) or source.module
+        made = [node for node in source.all(cst.Assign, home) if source.code(node.targets[0].target) == source.code(given.value)]
+        length = made[0].value if len(made) == 1 else given.value
+        if any(text in source.code(part) for part in (length, given.value)):
+            raise NotPossible("the schedule's length counts epochs already")
+        must_be_known_at(source, length, epochs[text])
+        rewrite_as(source, length, "{x} * {y}", x=grouped(epochs[text]), y=grouped(length))
+        return f"the schedule is as long as the run: line {source.first_line(length)} counts all {text} epochs"
+    raise NotPossible(f"the length of the schedule in {source.path.name}:{line}, or the number of epochs, is not known there")
+
+
+def _numbers_of_epochs(source: Source) -> dict[str, cst.BaseExpression]:
+    """How many epochs the file trains for: what a trainer is told, or how far the loop goes that counts them."""
+    told = [(call, "num_train_epochs") for call in called(source, *HUGGING_FACE)] + [(call, "max_epochs") for call in called(source, "Trainer")]
+    found = [given.value for call, keyword in told if (given := argument(call, None, keyword)) is not None]
+    for loop in source.all(cst.For):
+        ends = loop.iter.args if isinstance(loop.iter, cst.Call) and called_name(loop.iter) in ("range", "trange") else []
+        if len(ends) == 1 and re.search(r"(?i)epoch|^ep?$", source.code(loop.target)):
+            found.append(ends[0].value)
+    return {source.code(value): value for value in found}
+
+
 def factor_not_rate(source: Source, line: int) -> str:
     """What a LambdaLR is given returns the rate: divided by the optimizer's rate it is the factor that is wanted."""
     for call in calls_at(source, line, "LambdaLR"):

@@ -180,7 +180,8 @@ def judge(rule: str, before: Shown, after: Shown, in_turns: bool = False) -> tup
         return gone, "the finding is gone; what the log shows is no matter of the loss" if gone else "the patched program shows the same finding"
     if after.outcome.kind in BROKEN:
         return False, f"the patched program: {after.outcome.why or after.outcome.kind}"
-    if rule in after.rules or (measured and before.outcome is not None and not removed(rule, before.outcome, after.outcome)):
+    only_a_note = rule in before.loud and rule in after.rules - after.loud  # what may be meant, now that it learns
+    if (rule in after.rules and not only_a_note) or (measured and before.outcome is not None and not removed(rule, before.outcome, after.outcome)):
         return False, "the patched program shows the same finding"
     new = sorted(after.loud - before.loud - set(STANDSTILLS))
     if new:
@@ -192,7 +193,7 @@ def judge(rule: str, before: Shown, after: Shown, in_turns: bool = False) -> tup
     if broke:
         return True, f"the patched program runs on (before: {broke})"
     if gains(before.outcome, after.outcome):
-        return True, "the finding is gone, and the loss ends lower"
+        return True, f"the finding is {'only a note now' if only_a_note else 'gone'}, and the loss ends lower"
     if rule.startswith(HARM_ELSEWHERE):
         return True, "the finding is gone; its harm is not in the training loss"
     if rule == "stall/inputs-and-targets-misaligned" and not before.learns_nothing:
@@ -237,7 +238,7 @@ def _no_gain(before: Outcome, after: Outcome) -> str:
 def _line(label: str, rule: str, shown: Shown) -> str:
     """One line for people: the loss at both ends or how it broke, and whether the finding is there."""
     measured = shown.outcome is not None and has(rule, shown.outcome) is True
-    there = "finding there" if rule in shown.rules or measured else "finding gone"
+    there = "" if rule.startswith("hang/") else "finding there" if rule in shown.loud or measured else "only a note" if rule in shown.rules else "finding gone"
     if shown.outcome is None:
         return f"{label:<8} stood still after {shown.windows:,} steps (the recorded run)"
     learning = shown.outcome.learning

@@ -96,9 +96,14 @@ def _short(function: str) -> str:
     return "::".join("".join(kept).strip().split("::")[-2:])[-60:]
 
 
+def runs(thread: ThreadSeen) -> bool:
+    """Whether it uses a core, though nothing comes of it."""
+    return thread.spins or thread.state == "R"
+
+
 def how_it_waits(process: ProcessSeen, thread: ThreadSeen) -> str:
     """One line of evidence about one thread."""
-    doing = "runs in circles" if thread.spins or thread.state == "R" else "waits"
+    doing = "runs in circles" if runs(thread) else "waits"
     where = f" in {thread.waits_in}" if thread.waits_in and doing == "waits" else ""
     path = native_path(thread)
     inner = innermost_python(thread)

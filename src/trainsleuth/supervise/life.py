@@ -2,7 +2,8 @@
 
 What counts is whether anything changes that a standstill would leave alone: processes that come and go, bytes that move, memory
 that is touched, lines of the user's program that follow each other, threads that compute. A thread that runs is no sign of life
-by itself: one that waits at an OpenMP barrier may do so at full speed.
+by itself: one that waits at an OpenMP barrier may do so at full speed. A worker that computes at one and the same sample of a map-style
+data set is a weak sign: it may be slow, or go round for ever.
 """
 
 from __future__ import annotations
@@ -51,11 +52,14 @@ def judge(pids: Callable[[], list[int]], beats: Path | None, pause: Callable[[fl
         return found
     lines_after = _lines(second, beats)
     moved = [pid for pid, stacks in lines_after.items() if _changed(lines_before.get(pid), stacks, pid)]
+    held_up = {pid for pid, sample in _samples(lines_after).items() if sample and "None" not in sample and samples.get(pid) == sample}
+    running = _running(first, second)
+    if {*moved, *running} and {*moved, *running} <= held_up:
+        return Judgement("weak", f"a loader's worker, process {min(held_up)}, works on one and the same sample", holds_up=True)
     if moved:
         return Judgement("strong", f"the program goes from line to line in process {moved[0]}")
     if any(_is_debugged(stacks) for stacks in lines_after.values()):
         return Judgement("strong", "somebody is at a debugger's prompt")
-    running = _running(first, second)
     spinning, computing = _who_computes(running, beats, lines_after)
     if computing:
         return computing

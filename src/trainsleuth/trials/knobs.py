@@ -67,7 +67,9 @@ class Knob:
             return {"at": [[place.file, place.line] for place, _ in axes[:1]], "axis": int(axes[0][1])} if axes else {}
         if self.name == "ranks-do-not-wait":
             return {"at": [[place.file, place.line] for place in where], "in_backward": any("backward" in place.note for place in where)}
-        if self.name in ("graph-kept", "reparameterised", "own-share", "same-shape-loss", "backward-by-autograd"):
+        if self.name == "graph-kept":
+            return {"at": [[place.file, place.line] for place in where if not place.note.startswith("made here")]}
+        if self.name in ("reparameterised", "own-share", "same-shape-loss", "backward-by-autograd"):
             return {"at": [[place.file, place.line] for place in where]}
         return dict(self.given)
 

@@ -28,10 +28,12 @@ NO_CHANGE = 0.03  # of the noise from step to step
 
 
 def stands_at_the_same_line(rule: str, runs: Runs) -> str:
-    """The line of the finding, if the program stands still there with the knob too."""
+    """The line of the finding, if the program stands still there with the knob too; what goes round in a loop is seen at any of its lines."""
     line = runs.control.fired.get(rule, "")
-    stands = runs.turned.kind == "hang" and any(at == line for name, at in runs.turned.fired.items() if name.startswith("hang/"))
-    return line if stands else ""
+    there = [at for name, at in runs.turned.fired.items() if name.startswith("hang/") and at.rpartition(":")[0] == line.rpartition(":")[0]]
+    if runs.turned.kind != "hang" or not line or not there:
+        return ""
+    return line if line in there else there[0]
 
 
 def rises_above_zero(runs: Runs) -> str:

@@ -10,7 +10,8 @@ How it is confirmed
 How to cure it
     `shuffle=True`, or shuffle before batching.
 When it is wrong
-    Tasks that come one after another on purpose use a shuffling loader per task, or cut their batches by hand and learn: that is a note.
+    Tasks that come one after another on purpose use a shuffling loader per task, or cut their batches by hand and learn: that is a note. So
+    are batch samplers of the program's own that put alike samples together (by length), where the loss has halved.
     Labels per pixel or per token hang together.
 """
 
@@ -50,6 +51,8 @@ def rule(chart: ProcessChart) -> Verdict:
             continue
         now = standing(chart)
         on_purpose = not seen and (isinstance(now, str) or not now.stuck)  # batches cut by hand, and it learns: one task after another
+        grouped = any(loader.about.get("batch_sampler") not in (None, "NoneType", "BatchSampler") for loader in seen)
+        on_purpose = on_purpose or (grouped and _learns(chart))  # samples of one kind to a batch, and the batches in any order
         loaders = [loader for loader in chart.loaders.values() if loader.at and loader.about["sampler"] in (IN_ORDER, ITERATED)]
         largest = sorted(loaders, key=lambda loader: (loader.id not in trained_from, -sum(p["batches"] for p in loader.passes)))
         return Seen(
@@ -66,3 +69,12 @@ def rule(chart: ProcessChart) -> Verdict:
             advice=["Let the loader shuffle (shuffle=True, or a sampler that does), or shuffle before you cut batches."],
         )
     return None
+
+
+def _learns(chart: ProcessChart) -> bool:
+    """Whether the loss has halved, and is not above that in its last fifth at any time."""
+    main = chart.main_loss()
+    if main is None or not main[1].points:
+        return False
+    first, last = main[1].between(0.0, 0.05)[0], [point.mean for point in main[1].points if point.to > 0.8 * main[1].count]
+    return bool(last) and max(last) < 0.5 * first

@@ -101,7 +101,7 @@ def _stuck(still: Standstill, run: RunChart, process: ProcessSeen, stuck: list[P
         f"a loader worker stands{' at a lock that it inherited' if locked else ''}, and the training waits for its batch"
         + (f" (sample {index})" if index else ""),
         [
-            Spot(at, f"worker {worker.pid} stands here") if at else None,
+            Spot(at, f"worker {worker.pid} {'goes round and round' if s.runs(thread) else 'stands'} here") if at else None,
             Spot(asks, "waits for the next batch") if asks else None,
         ],
         [

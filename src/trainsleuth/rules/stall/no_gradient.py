@@ -3,7 +3,8 @@
 What it detects
     Parameters that are trainable, held by an optimizer, and part of a module that was called in a training forward never had a
     gradient in three windows, while others did. The deep window names the cut: `.detach()`, `.data`, `.item()`, numpy, `no_grad`.
-    If the whole graph is cut, torch raises; then the line is named all the same.
+    If the whole graph is cut, torch raises; then the line is named all the same. Or their gradient is exactly zero in every look, behind an
+    operation without a slope (sign, round, floor).
 Why it matters
     The layers stay as they were initialised, and the rest learns on top of random features.
 How it is confirmed
@@ -49,7 +50,7 @@ def rule(chart: ProcessChart) -> Verdict:
             statement="the graph is cut before the loss, or every parameter is frozen",
             advice=["Look for `.detach()`, `.item()`, `no_grad` or frozen parameters between the model and the loss."],
         )
-    never_traced = _only_without_gradients(chart)
+    never_traced = _only_without_gradients(chart) or _behind_steps(chart)
     if never_traced is not None:
         return never_traced
     silent = [
@@ -97,6 +98,31 @@ def rule(chart: ProcessChart) -> Verdict:
         else "nothing that reaches the loss uses these layers",
         advice=["Remove the cut; if it is meant, freeze the layers and leave them out of the optimizer."],
     )
+
+
+def _behind_steps(chart: ProcessChart) -> Seen | None:
+    """Gradients that are there and exactly zero, in every look, behind an operation that is flat (sign, round, floor)."""
+    flat = [row for fact in chart.deep for row in fact.get("flat") or [] if row[1]]
+    held = [p for p in chart.called_parameters() if p.trainable and p.owners]
+    zero = [p for p in held if p.zero_gradient >= 3 and not p.with_gradient and len(p.shape) >= 2]
+    if not flat or not zero or not any(p.with_gradient for p in held):
+        return None
+    name = flat[-1][0]
+    lines = list(dict.fromkeys(spot for row in reversed(flat) if row[0] == name and (spot := place(row[1]))))
+    return Seen(
+        title=f"{count(zero, 'layer')} of the model get a gradient of exactly zero: `{name}` has no slope",
+        where=[
+            *[Spot(spot, f"the slope of `{name}` is zero, and the loss is computed from it") for spot in lines[:3]],
+            *[Spot(p.made_at, "made here, and never trained") for p in zero[:1] if p.made_at],
+        ],
+        evidence=[
+            f"{names(zero)}: a gradient of zeros in {zero[0].zero_gradient} of {zero[0].looks} windows looked at, {elements(zero):,} numbers",
+            f"{count([p for p in held if p.with_gradient], 'other parameter')} get gradients",
+        ],
+        step=3,
+        statement=f"`{name}` stands between these layers and the loss",
+        advice=[f"Let the gradient pass straight through: y = x + (torch.{name}(x) - x).detach()."],
+    )  # fmt: skip
 
 
 def _modules_of(parameter: Parameter) -> list[ModulePath]:
