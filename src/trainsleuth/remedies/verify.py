@@ -238,7 +238,8 @@ def _no_gain(before: Outcome, after: Outcome) -> str:
 def _line(label: str, rule: str, shown: Shown) -> str:
     """One line for people: the loss at both ends or how it broke, and whether the finding is there."""
     measured = shown.outcome is not None and has(rule, shown.outcome) is True
-    there = "" if rule.startswith("hang/") else "finding there" if rule in shown.loud or measured else "only a note" if rule in shown.rules else "finding gone"
+    quiet = "only a note" if rule in shown.rules else "finding gone"
+    there = "" if rule.startswith("hang/") else "finding there" if rule in shown.loud or measured else quiet
     if shown.outcome is None:
         return f"{label:<8} stood still after {shown.windows:,} steps (the recorded run)"
     learning = shown.outcome.learning
