@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-
-import libcst as cst
-from libcst import matchers as m
 
 from trainsleuth.remedies import (
     activations,
@@ -16,7 +11,6 @@ from trainsleuth.remedies import (
     batch_counts,
     batch_first,
     eval_in_training,
-    gradients_discarded,
     graph_cuts,
     half_precision,
     heads,
@@ -50,12 +44,11 @@ from trainsleuth.remedies import (
     truncation,
     used_up,
     validation_mode,
+    ways,
 )
-from trainsleuth.remedies.desk import Desk, Diagnosed, Way, at_the_first, in_the_files, in_what_they_import
+from trainsleuth.remedies.desk import Way, at_the_first, in_the_files, in_what_they_import
 from trainsleuth.remedies.frameworks import trainer_setting
 from trainsleuth.remedies.loss_arguments import when
-from trainsleuth.remedies.patch import Patch
-from trainsleuth.remedies.source import NotPossible, Source
 
 
 @dataclass(frozen=True)
@@ -64,144 +57,6 @@ class Remedy:
 
     advice: str
     ways: tuple[Way, ...] = ()
-
-
-def _params_frozen(desk: Desk, finding: Diagnosed, plain: bool) -> str:
-    freezing = [place for place in finding.where if "requires_grad" in place.code]
-    if freezing:
-        file = freezing[0].file
-        lines = [place.line for place in freezing if place.file == file]
-        return params_frozen.rewrite(desk.source(file), lines, [] if plain else finding.evidence)
-    for file in dict.fromkeys(place.file for place in finding.where):
-        lines = _made_frozen(desk.source(file), " ".join(finding.evidence))
-        if lines:
-            return params_frozen.rewrite(desk.source(file), lines, [] if plain else finding.evidence)
-    raise NotPossible("no line sets requires_grad where it can be seen")
-
-
-def _divide_by_a_count(desk: Desk, finding: Diagnosed) -> str | Patch:
-    """Open only where the divisor, which is the last operand, was seen to hold whole numbers."""
-    operands = [text for text in finding.evidence if text.startswith("operand: ")]
-    if not operands or not re.search(r"whole numbers from 0 .*zeros", operands[-1]):
-        raise NotPossible("the divisor is no count")
-    return at_the_first(not_finite.divide_by_one_at_least)(desk, finding)
-
-
-def _made_frozen(source: Source, evidence: str) -> list[int]:
-    """Lines that make a parameter without a gradient, under a name that the evidence has."""
-    lines = []
-    frozen = m.Arg(keyword=m.Name("requires_grad"), value=m.Name("False"))
-    for node in source.all(cst.Assign):
-        target = node.targets[0].target
-        name = target.attr.value if isinstance(target, cst.Attribute) else getattr(target, "value", "")
-        arguments = [argument for argument in source.all(cst.Arg, node.value) if m.matches(argument, frozen)]
-        if arguments and re.search(rf"(?:^|[\s.,]){re.escape(str(name))}\b", evidence):
-            lines.append(source.first_line(arguments[0]))
-    return lines
-
-
-def _params_not_in_optimizer(desk: Desk, finding: Diagnosed) -> str:
-    builders = [place for place in finding.where if not re.search("made after|assign=|asked for", place.note)]
-    problem = NotPossible("the finding names no line that builds an optimizer")
-    for place in builders:
-        source = desk.source(place.file)
-        others = [other.line for other in finding.where if other is not place and Path(other.file).resolve() == source.path]
-        try:
-            return params_not_in_optimizer.rewrite(source, place.line, others)
-        except NotPossible as found:
-            problem = found
-            desk.afresh()
-    raise problem
-
-
-def _optimizer_asked_for_too_early(desk: Desk, finding: Diagnosed) -> str:
-    """The call of the function that builds the optimizer moves; where the lost parameters were made is known by the functions around."""
-    changing = set()
-    for source, line in desk.lines(finding, note="made after"):
-        changing |= {node.name.value for node in source.all(cst.FunctionDef) if source.covers(node, line)}
-    for source, line in desk.lines(finding, note="asked for here"):
-        return params_not_in_optimizer.rewrite_where_it_is_asked_for(source, line, changing)
-    raise NotPossible("the optimizer does not come from a function of the program")
-
-
-def _built_again(desk: Desk, finding: Diagnosed) -> str:
-    changing = set()
-    for source, line in desk.lines(finding, note="made after"):
-        changing |= {node.name.value for node in source.all(cst.FunctionDef) if source.covers(node, line)}
-    problem = NotPossible("the finding names no line that keeps an optimizer")
-    for source, line in [*desk.lines(finding, note="asked for here"), *desk.lines(finding, note="built from other")]:
-        try:
-            return params_not_in_optimizer.built_again_behind_the_change(source, line, changing)
-        except NotPossible as found:
-            problem = found
-    raise problem
-
-
-def _gradients_discarded(desk: Desk, finding: Diagnosed) -> str:
-    clearing = [place for place in finding.where if "zero_grad" in place.code]
-    step = next((place for place in finding.where if re.search(r"\.step\(", place.code) and "zero_grad" not in place.code), None)
-    if not clearing:
-        if step is None:
-            raise NotPossible("the finding names no call of zero_grad")
-        return gradients_discarded.rewrite_by_hand(desk.source(step.file), step.line)
-    file = clearing[0].file
-    lines = [place.line for place in clearing if place.file == file]
-    stepping_in = desk.source(step.file) if step is not None else desk.source(file)
-    return gradients_discarded.rewrite(desk.source(file), lines, stepping_in, step.line if step is not None else None)
-
-
-def _softmax_of_one(desk: Desk, finding: Diagnosed) -> str:
-    for place in finding.where:
-        shape = re.search(r"of shape \(([\d, ]+)\) has one element", place.note)
-        if shape:
-            return softmax.longer_axis(desk.source(place.file), place.line, [int(size) for size in shape.group(1).split(",")])
-    raise NotPossible("the softmax does not run over one element")
-
-
-def _softmax_over_the_named_axis(desk: Desk, finding: Diagnosed) -> str:
-    for place in finding.where:
-        axis = re.search(r"(the classes are|its weights are summed over) axis (\d+)", place.note)
-        if axis:
-            what = "the classes" if "classes" in axis[1] else "over which its weights are summed"
-            return softmax.named_axis(desk.source(place.file), place.line, int(axis[2]), what)
-    raise NotPossible("it is not known which axis is meant")
-
-
-def _axes_exchanged(desk: Desk, finding: Diagnosed) -> str:
-    order = next((found.group(1) for place in finding.where if (found := re.search(r"`permute\(([\d, ]+)\)`", place.note))), None)
-    if order is None:
-        raise NotPossible("no view is known to give axes another order")
-    axes = [int(axis) for axis in order.split(",")]
-    return at_the_first(lambda source, line: loss_arguments.permuted(source, line, axes))(desk, finding)  # type: ignore[return-value]
-
-
-def _through_the_wrapper(desk: Desk, finding: Diagnosed) -> str:
-    if not any("past the wrapper" in place.note for place in finding.where):
-        raise NotPossible("the wrapper is called")
-    return in_the_files(ranks.through_the_wrapper)(desk, finding)  # type: ignore[return-value]
-
-
-def _broadcast_once(desk: Desk, finding: Diagnosed) -> str:
-    if any("of the wrapper" in place.note or "past the wrapper" in place.note for place in finding.where):
-        raise NotPossible("weights that are made equal once drift apart again where gradients are not shared")
-    return in_the_files(ranks.broadcast_before_the_optimizer)(desk, finding)  # type: ignore[return-value]
-
-
-def _wake(desk: Desk, finding: Diagnosed) -> str:
-    return at_the_first(eval_in_training.wake_before_forward, code=r"^(?!.*(\.eval\(\)|\.train\(False\)))")(desk, finding)  # type: ignore[return-value]
-
-
-def _predictions_over_the_classes(desk: Desk, finding: Diagnosed) -> str | Patch:
-    shape = next((found.group(1) for text in finding.evidence if (found := re.search(r"have the shape \(([\d, ]+)\), with the classes", text))), "")
-    if shape.count(",") < 2:
-        raise NotPossible("the scores have no axis beside the samples and the classes")
-    return in_what_they_import(metric_code.over_the_classes(1))(desk, finding)
-
-
-def _own_counter(desk: Desk, finding: Diagnosed) -> str | Patch:
-    if any("the higher step" in place.note for place in finding.where):
-        raise NotPossible("two lines give the steps of one name")
-    return at_the_first(log_calls.own_counter, note="starts again")(desk, finding)
 
 
 SETS_EVAL = r"\.eval\(\)|\.train\(False\)"
@@ -223,21 +78,21 @@ REMEDIES: dict[str, Remedy] = {
         "Freeze by module instead of by a pattern in names, and print what is left trainable.",
         (
             at_the_first(params_frozen.call_what_was_set, note="sets an attribute of the"),
-            partial(_params_frozen, plain=False), partial(_params_frozen, plain=True),
+            partial(ways.freed_where_it_is_frozen, plain=False), partial(ways.freed_where_it_is_frozen, plain=True),
         ),
     ),
     "stall/params-not-in-optimizer": Remedy(
         "Build the optimizer from the final model: after heads are replaced, wrappers applied, weights loaded.",
         (
             at_the_first(used_up.list_of_what_is_read_twice), at_the_first(params_not_in_optimizer.join_the_trainers_optimizer),
-            at_the_first(params_not_in_optimizer.frozen_ones_too), _params_not_in_optimizer, model_copies.train_the_original,
-            at_the_first(params_not_in_optimizer.copied_not_assigned, note="assign="), _optimizer_asked_for_too_early,
-            _built_again,
+            at_the_first(params_not_in_optimizer.frozen_ones_too), ways.built_behind_the_model, model_copies.train_the_original,
+            at_the_first(params_not_in_optimizer.copied_not_assigned, note="assign="), ways.optimizer_asked_for_too_early,
+            ways.built_again,
             at_the_first(params_not_in_optimizer.with_the_rest, note="other parameters"),
         ),
     ),
     "stall/accumulated-gradients-discarded": Remedy(
-        "Clear the gradients right after the step that used them, and nowhere else.", (_gradients_discarded,),
+        "Clear the gradients right after the step that used them, and nowhere else.", (ways.cleared_after_use,),
     ),
     "stall/gradients-never-cleared": Remedy(
         "Call optimizer.zero_grad() once per step, right after the step.",
@@ -287,7 +142,7 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "stall/wrong-softmax-axis": Remedy(
         "Let the softmax run over the classes: dim=-1, or dim=1 for images.",
-        (_softmax_of_one, _softmax_over_the_named_axis, at_the_first(softmax.class_axis), in_the_files(softmax.only_softmax)),
+        (ways.softmax_of_one, ways.softmax_over_the_named_axis, at_the_first(softmax.class_axis), in_the_files(softmax.only_softmax)),
     ),
     "stall/unregistered-modules": Remedy(
         "Keep layers in nn.ModuleList or nn.ModuleDict and trainable tensors in nn.Parameter.",
@@ -315,7 +170,7 @@ REMEDIES: dict[str, Remedy] = {
     "stall/inputs-and-targets-misaligned": Remedy(
         "Follow one sample from its file to the loss; shuffle pairs, never one side alone.",
         (
-            _axes_exchanged, in_what_they_import(pairing.same_order_for_both), in_what_they_import(pairing.the_rest_in_the_same_order),
+            ways.axes_exchanged, in_what_they_import(pairing.same_order_for_both), in_what_they_import(pairing.the_rest_in_the_same_order),
             in_what_they_import(pairing.sort_the_pairs), in_what_they_import(pairing.one_permutation_for_both),
             in_the_files(pairing.one_order_for_two_loaders),
             at_the_first(loss_arguments.argmax_over_classes),
@@ -330,7 +185,7 @@ REMEDIES: dict[str, Remedy] = {
         "For CTC keep the blank's index out of the alphabet and give the model at least as many frames as symbols; for a metric "
         "compute it from the logits of this step.",
         (
-            _predictions_over_the_classes, in_what_they_import(metric_code.without_an_axis_of_one),
+            ways.predictions_over_the_classes, in_what_they_import(metric_code.without_an_axis_of_one),
             in_what_they_import(metric_code.computed_anew),
         ),
     ),
@@ -340,7 +195,7 @@ REMEDIES: dict[str, Remedy] = {
     # -- mode ----------------------------------------------------------------------------------------------------------
     "mode/eval-during-training": Remedy(
         "Call model.train() at the start of each epoch, after validation has put the model into eval mode.",
-        (_wake, at_the_first(eval_in_training.drop_eval, code=SETS_EVAL)),
+        (ways.wake, at_the_first(eval_in_training.drop_eval, code=SETS_EVAL)),
     ),
     "mode/train-during-validation": Remedy(
         "Call model.eval() before validation and model.train() after it.",
@@ -370,7 +225,7 @@ REMEDIES: dict[str, Remedy] = {
     "data/labels-one-hot": Remedy(
         "Take argmax(dim=1) of one-hot labels; for several labels per sample use binary_cross_entropy_with_logits.",
         (
-            _axes_exchanged, when(r"one label per class", at_the_first(loss_arguments.argmax_over_classes)),
+            ways.axes_exchanged, when(r"one label per class", at_the_first(loss_arguments.argmax_over_classes)),
             when(r"targets \(\d+, \d+, \d+\)", at_the_first(loss_arguments.classes_on_axis_one)),
         ),
     ),
@@ -497,8 +352,8 @@ REMEDIES: dict[str, Remedy] = {
         (
             at_the_first(ranks.load_on_all, note="loads"), at_the_first(ranks.wrapped_again, note="made here"),
             at_the_first(ranks.wrap_the_rest, note="outside of the wrapper"),
-            _through_the_wrapper,
-            _broadcast_once,
+            ways.through_the_wrapper,
+            ways.broadcast_once,
         ),
     ),
     "ranks/straggler": Remedy(
@@ -515,7 +370,7 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "nan/zero-division": Remedy(
         "Guard the divisor: clamp(min=…) for counts and norms, a small number added otherwise.",
-        (_divide_by_a_count, at_the_first(not_finite.divide_by_something)),
+        (ways.divide_by_a_count, at_the_first(not_finite.divide_by_something)),
     ),
     "nan/where-trap": Remedy(
         "Guard the input inside as well: x_safe = torch.where(ok, x, 1), then torch.where(ok, f(x_safe), other).",
@@ -570,7 +425,7 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "logging/step-not-increasing": Remedy(
         "Log with one counter that only rises: trainsleuth.stepping.StepLogger, or an axis of its own.",
-        (at_the_first(log_calls.over_all_epochs, note="starts again"), _own_counter),
+        (at_the_first(log_calls.over_all_epochs, note="starts again"), ways.own_counter),
     ),
     "logging/two-writers": Remedy(
         "Give each writer a folder of its own, and let rank zero alone write.",
