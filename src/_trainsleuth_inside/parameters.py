@@ -13,12 +13,13 @@ FINGERPRINT = 8
 
 
 class ParameterRecord:
-    __slots__ = ("fingerprint", "frozen_at", "number", "ref")
+    __slots__ = ("fingerprint", "frozen_at", "number", "put_in", "ref")
 
     def __init__(self, number: int, parameter: Any) -> None:
         self.number = number
         self.ref = weakref.ref(parameter)
         self.frozen_at: Optional[Place] = None
+        self.put_in: Optional[Tuple[Place, float]] = None  # the line that put it into a module once an optimizer was there, and when
         self.fingerprint: Any = None
 
 
@@ -41,7 +42,7 @@ class ParameterBook:
         return record
 
     def describe(self, named: Iterable[Tuple[str, Any]]) -> List[List[Any]]:
-        """Rows for a fact: number, name, shape, type, trainable, the line that froze it."""
+        """Rows for a fact: number, name, shape, type, trainable, the line that froze it, the line that put it into its module and when."""
         rows: List[List[Any]] = []
         for name, parameter in named:
             if len(rows) >= MOST_ROWS:
@@ -49,7 +50,7 @@ class ParameterBook:
             record = self.record(parameter)
             dtype = str(parameter.dtype).replace("torch.", "")
             shape = [] if lazy(parameter) else list(parameter.shape)
-            rows.append([record.number, name, shape, dtype, bool(parameter.requires_grad), record.frozen_at])
+            rows.append([record.number, name, shape, dtype, bool(parameter.requires_grad), record.frozen_at, record.put_in])
         return rows
 
     def remember(self, parameter: Any) -> None:

@@ -8,9 +8,10 @@ between was discarded, one that is still there after a step was never cleared.
 from __future__ import annotations
 
 import weakref
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from _trainsleuth_inside.aside import readable
+from _trainsleuth_inside.leftovers import Leftovers
 from _trainsleuth_inside.places import Place
 
 
@@ -29,7 +30,7 @@ class Backward:
 class OptimizerRecord:
     """One optimizer: its identity, its windows, and the fate of the gradients in them."""
 
-    def __init__(self, name: str, optimizer: Any, made_at: Optional[Place]) -> None:
+    def __init__(self, name: str, optimizer: Any, made_at: Optional[Place], number: Callable[[Any], int]) -> None:
         self.name = name
         self.kind = type(optimizer).__name__
         self.made_at = made_at
@@ -54,6 +55,7 @@ class OptimizerRecord:
         self._weight_copy: Any = None
         self._residue = False  # the last step's gradient is still there
         self._partly = False  # nobody looked when the present window began
+        self._leftovers = Leftovers(number)
         self._latest: Optional[Backward] = None  # while no gradient has ever come to us
         self.pending: List[Backward] = []
         self._dropped: List[Backward] = []
@@ -84,6 +86,7 @@ class OptimizerRecord:
         left_by_step = self.windows and not self.pending and not self._partly
         if left_by_step and grad is not None and grad is self._grad and grad._version == self._grad_version:
             self._residue = self._residue or _has_numbers(grad)
+        self._leftovers.before_backward()
 
     def after_backward(self, backward: Backward) -> None:
         """Did this backward deliver a gradient to us?"""
@@ -107,9 +110,11 @@ class OptimizerRecord:
         self._drop_pending(at)
         self._residue = False
         self._grad, self._grad_version = None, -1
+        self._leftovers.cleared()
 
     def notice_clearing(self, at: Optional[Place]) -> None:
         self._notice_clearing(at)
+        self._leftovers.prune()
 
     def before_step(self) -> None:
         self.in_step = True
@@ -132,6 +137,10 @@ class OptimizerRecord:
         grad = self._sentinel_grad()
         if grad is not None:
             self._know(grad)
+        self._leftovers.end()
+        optimizer = self.optimizer()
+        if self.sampling and optimizer is not None:
+            self._leftovers.begin(optimizer)
 
     def sample_gradient(self) -> Any:
         """The gradient of one small parameter, which stands for all of them."""
@@ -148,6 +157,7 @@ class OptimizerRecord:
         self.pending, self._dropped, self._dropped_before = [], [], []
         self._grad, self._grad_version, self._residue = None, -1, False
         self._partly = True
+        self._leftovers.drop()
         grad = self._sentinel_grad()
         if grad is not None:
             self._know(grad)
@@ -259,6 +269,7 @@ class OptimizerRecord:
         windows = self.windows - self._accounted
         if windows == 0 and self._row_backwards == 0:
             return None
+        left_looks, left = self._leftovers.take()
         row = {
             "opt": self.name,
             "to": self.windows,
@@ -273,6 +284,8 @@ class OptimizerRecord:
             "rates": self._rates,
             "step_at": self.step_at,
             "cleared_at": self.cleared_at,
+            "left_looks": left_looks,
+            "left": left,
         }
         self.forget()
         return row

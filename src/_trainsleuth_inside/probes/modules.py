@@ -287,6 +287,24 @@ def install(watch: Watch, probe: Probe) -> None:
 
     base.load_state_dict = load_state_dict
 
+    register_parameter = base.register_parameter
+
+    @stands_for(register_parameter)
+    def register_parameter_watched(self: Any, name: Any, param: Any) -> None:
+        register_parameter(self, name, param)
+        if param is not None and watch.optimizers_seen and not aside():
+            put_in(param)
+
+    @probe.guard
+    def put_in(parameter: Any) -> None:
+        """A parameter that comes into a module when there is an optimizer already."""
+        at = places.of_frame(sys._getframe(2))
+        if at is not None:
+            watch.parameters.record(parameter).put_in = (at, time.time())
+
+    base.register_parameter = register_parameter_watched
+    watch.skip_when_compiling.append(register_parameter_watched.__code__)
+
     init = base.__init__
 
     @stands_for(init)

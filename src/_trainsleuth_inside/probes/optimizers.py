@@ -31,7 +31,7 @@ def install(watch: Watch, probe: Probe) -> None:
         watch.book()  # what was counted so far is not this one's
         watch.tally.grant(0, 0)
         watch.optimizers_seen += 1
-        record = OptimizerRecord(f"o{watch.optimizers_seen}", optimizer, made_at)
+        record = OptimizerRecord(f"o{watch.optimizers_seen}", optimizer, made_at, watch.parameters.number)
         made_by[made_at] = made_by.get(made_at, 0) + 1
         record.repeated = made_by[made_at] > FIRST_OF_A_LINE
         if record.repeated:

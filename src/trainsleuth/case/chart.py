@@ -189,7 +189,7 @@ class ProcessChart:
 
     def _parameter_rows(self, rows: list[list[Any]], model: str | None) -> list[int]:
         numbers = []
-        for number, name, shape, dtype, trainable, frozen_at in rows:
+        for number, name, shape, dtype, trainable, frozen_at, *put_in in rows:
             known = self._parameter(number)
             whole = self.models.get(known.model or "")
             if model is not None and (whole is None or whole.id == model or len(rows) >= len(whole.parameters)):
@@ -202,6 +202,8 @@ class ProcessChart:
             known.trainable = trainable
             known.ever_trainable = known.ever_trainable or trainable
             known.frozen_at = place(frozen_at) or known.frozen_at
+            if put_in and put_in[0] is not None:
+                known.put_in = (place(put_in[0][0]), put_in[0][1])
             numbers.append(number)
         return numbers
 
@@ -242,6 +244,9 @@ class ProcessChart:
             keep(self.window_times, (int(fact["to"]), float(fact["t"])))
         for key in ("watched", "backwards", "delivered", "discarded", "stale", "skipped", "surgery"):
             setattr(optimizer, key, getattr(optimizer, key) + fact[key])
+        optimizer.left_looks += fact.get("left_looks", 0)
+        for number, looks in fact.get("left", []):
+            self._parameter(number).left += looks
         keep(
             optimizer.recent,
             {key: fact[key] for key in ("to", "n", "watched", "delivered", "discarded", "stale", "skipped", "surgery")},

@@ -47,6 +47,7 @@ class Parameter:
     frozen_at: Place | None = None
     made_at: Place | None = None
     made: float = 0.0
+    put_in: tuple[Place | None, float] = (None, 0.0)  # the line that put it into its module once an optimizer was there, and when
     loaded: bool = False
     owners: set[str] = field(default_factory=set)
     with_gradient: int = 0
@@ -58,6 +59,7 @@ class Parameter:
     update: float | None = None
     changed_share: float | None = None
     first_gradients: list[float] = field(default_factory=list)
+    left: int = 0  # looks in which a step used the gradient of the step before, too
     ever_trainable: bool = False
 
     @property
@@ -103,6 +105,7 @@ class Optimizer:
     delivered: int = 0
     discarded: int = 0
     stale: int = 0
+    left_looks: int = 0  # windows in which each single parameter was looked at for the gradient of the last step
     skipped: int = 0
     surgery: int = 0
     recent: list[dict[str, int]] = field(default_factory=list)

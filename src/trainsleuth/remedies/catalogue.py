@@ -42,6 +42,7 @@ from trainsleuth.remedies import (
     stepping,
     targets,
     truncation,
+    unstepped,
     used_up,
     validation_mode,
     ways,
@@ -84,7 +85,9 @@ REMEDIES: dict[str, Remedy] = {
     "stall/params-not-in-optimizer": Remedy(
         "Build the optimizer from the final model: after heads are replaced, wrappers applied, weights loaded.",
         (
-            at_the_first(used_up.list_of_what_is_read_twice), at_the_first(params_not_in_optimizer.join_the_trainers_optimizer),
+            at_the_first(used_up.list_of_what_is_read_twice),
+            at_the_first(params_not_in_optimizer.written_into_the_parameter, note="in the place of one of the same shape"),
+            at_the_first(params_not_in_optimizer.join_the_trainers_optimizer),
             at_the_first(params_not_in_optimizer.frozen_ones_too), ways.built_behind_the_model, model_copies.train_the_original,
             at_the_first(params_not_in_optimizer.copied_not_assigned, note="assign="), ways.optimizer_asked_for_too_early,
             ways.built_again,
@@ -269,6 +272,10 @@ REMEDIES: dict[str, Remedy] = {
             at_the_first(schedule.count_batches_not_samples), at_the_first(batch_counts.count_batches_of_this_size),
             at_the_first(schedule.step_once_a_batch), in_the_files(schedule.in_lightning("step")), schedule.warmup_that_fits,
         ),
+    ),
+    "schedule/never-stepped": Remedy(
+        "Call scheduler.step() after optimizer.step(); under Lightning return the scheduler from configure_optimizers, or step it by hand.",
+        (unstepped.hand_it_over, unstepped.step_it),
     ),
     "schedule/ends-before-the-run": Remedy(
         "Round up when batches are counted: len(loader), or math.ceil(samples / batch_size); the last batch that is not full counts.",

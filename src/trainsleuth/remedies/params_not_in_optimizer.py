@@ -331,6 +331,27 @@ def copied_not_assigned(source: Source, line: int) -> str:
     raise NotPossible(f"{source.path.name}:{line} assigns no loaded tensors")
 
 
+def written_into_the_parameter(source: Source, line: int) -> str:
+    """`layer.weight = nn.Parameter(x)` makes a new parameter; its numbers go into the one that the optimizer holds, in the whole function."""
+    function = source.enclosing(source.statement_at(line), cst.FunctionDef)
+    made = [(node, kept) for node in source.all(cst.Assign, function) if (kept := _exchange(source, node))]
+    if not any(source.first_line(node) == line for node, _ in made):
+        raise NotPossible(f"{source.path.name}:{line} does not put nn.Parameter(…) into a layer")
+    for node, (target, numbers) in made:
+        source.replace(node, cst.Expr(cst.parse_expression(f"{target}.data.copy_({numbers})", config=source.module.config_for_parsing)))
+    lines = ", ".join(str(source.first_line(node)) for node, _ in made)
+    return f"the numbers are written into the parameters that the optimizer holds (line {lines}), and those stay in the model"
+
+
+def _exchange(source: Source, node: cst.Assign) -> tuple[str, str] | None:
+    """The layer's parameter and its new numbers, where one is assigned to an attribute of an object's."""
+    if len(node.targets) != 1 or not isinstance(node.targets[0].target, cst.Attribute) or not isinstance(node.value, cst.Call):
+        return None
+    if called_name(node.value) != "Parameter" or not node.value.args or node.value.args[0].star:
+        return None
+    return source.code(node.targets[0].target), source.code(node.value.args[0].value)
+
+
 def frozen_ones_too(source: Source, line: int) -> str:
     """The optimizer is given all parameters, not only those that are not frozen when it is built."""
     statement = source.statement_at(line)

@@ -35,6 +35,7 @@ MODULES = (
     "data.labels_out_of_range", "data.labels_constant", "data.labels_one_hot", "data.labels_off_by_one", "data.end_never_learnt",
     "data.not_shuffled", "data.workers_share_random_state", "data.not_normalised",
     "schedule.ends_before_the_run",
+    "schedule.never_stepped",
     "schedule.warmup_never_ends", "schedule.rate_times_itself", "schedule.decays_to_zero_early", "schedule.step_order", "schedule.reset_on_resume",
     "stall.params_frozen", "stall.inputs_and_targets_misaligned",
     "ranks.diverged_weights", "ranks.same_data_on_every_rank", "ranks.straggler",

@@ -108,7 +108,7 @@ def kind_of(origin: Origin, chart: ProcessChart) -> str:
     """The name of the rule, without its family."""
     about, base = origin.about, origin.base
     if about["op"] == "given":
-        return _given(origin)
+        return _given(origin, chart)
     if about.get("phase") == "step":
         return "diverged"
     if about.get("fits_in_float"):
@@ -135,10 +135,12 @@ def _masked(origin: Origin, by_name: str) -> bool:
     return by_name != "sqrt-at-zero" or "Where" in " ".join(origin.fact.get("used_by") or [])
 
 
-def _given(origin: Origin) -> str:
+def _given(origin: Origin, chart: ProcessChart) -> str:
     kind = origin.role.get("kind")
     if kind == "data":
         return "bad-sample"
+    if kind in ("gradient", "parameter") and _grew(chart):
+        return "diverged"  # it overflowed where nobody looked, inside of a backward
     return "bad-weights" if kind in ("parameter", "buffer") and int(origin.fact.get("backwards") or 0) <= 1 else "first-operation"
 
 

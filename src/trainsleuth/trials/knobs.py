@@ -157,7 +157,7 @@ _ALL = (
     # -- the size of a step --------------------------------------------------------------------------------------------
     Knob("constant-learning-rate", "full rate", "no step has less than the full learning rate (no warm-up, no decay, no zero)",
          "learning rate of every step",
-         ("stall/learning-rate-zero", "schedule/warmup-never-ends", "schedule/rate-times-itself",
+         ("stall/learning-rate-zero", "schedule/warmup-never-ends", "schedule/never-stepped", "schedule/rate-times-itself",
           "schedule/decays-to-zero-early"), STALLS),
     Knob("learning-rate", "rate × 10", "every learning rate is multiplied by a factor (`learning-rate:0.1`)",
          "size of a step", (), STALLS, argument="factor"),

@@ -12,7 +12,7 @@ How to cure it
     Call `model.train()` at the start of each epoch, after validation.
 When it is wrong
     Frozen BatchNorm that has learnt its statistics, in a model that is in train mode, is a known practice: silent. A model without such
-    layers does not care: silent. Teachers, perceptual losses and attacks run in eval mode and are not what is trained.
+    layers does not care: silent. A part that is looked at on its own in eval mode now and then, and trained within the whole: silent. Teachers, perceptual losses and attacks run in eval mode and are not what is trained.
 """
 
 from trainsleuth.case.chart import ProcessChart
@@ -30,7 +30,7 @@ LATEST = 12
 def rule(chart: ProcessChart) -> Verdict:
     for model in chart.models.values():
         fact = model.modes.get((False, True))
-        if fact is None or not _is_trained(chart, model):
+        if fact is None or not _is_trained(chart, model) or _rather_as_a_part(chart, model):
             continue
         in_eval, total = _latest(model)
         if total < 3 or in_eval < 0.9 * total:
@@ -103,6 +103,13 @@ def _in_part(chart: ProcessChart) -> Verdict:
             advice=["Call `.train()` on that part of the model, or take out the line that puts it into eval mode: no statistics were learnt."],
         )
     return None
+
+
+def _rather_as_a_part(chart: ProcessChart, model: Model) -> bool:
+    """Whether it is trained in train mode, as a part of another model, and only looked at now and then on its own."""
+    own, alone = set(model.parameters), sum(windows for _, windows in model.recent)
+    wholes = [other for other in chart.models.values() if other is not model and own <= set(other.parameters)]
+    return any(sum(windows for training, windows in whole.recent if training) > alone for whole in wholes)
 
 
 def _latest(model: Model) -> tuple[int, int]:

@@ -15,7 +15,9 @@ When it is wrong
 """
 
 from trainsleuth.case.chart import ProcessChart
+from trainsleuth.case.entries import Optimizer
 from trainsleuth.rules.kinds import Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.wording import count, names
 
 
 @cause_rule(
@@ -42,7 +44,35 @@ def rule(chart: ProcessChart) -> Verdict:
             statement="nothing clears the gradients between two steps",
             advice=["Call `optimizer.zero_grad()` once per step, after the step or before the first backward of a window."],
         )
-    return _by_hand(chart)
+    return _by_hand(chart) or next((seen for optimizer in chart.optimizers.values() if (seen := _in_part(chart, optimizer))), None)
+
+
+def _in_part(chart: ProcessChart, optimizer: Optimizer) -> Seen | None:
+    """What clears the gradients does not reach all that the optimizer steps."""
+    looks = optimizer.left_looks
+    parameters = [parameter for number in optimizer.parameters if (parameter := chart.parameters.get(number)) and parameter.with_gradient >= 3]
+    left = [parameter for parameter in parameters if parameter.left >= max(3, 0.9 * looks)]
+    cleared = [parameter for parameter in parameters if not parameter.left]
+    if not left or not cleared or looks < 3:
+        return None
+    main = chart.main_loss()
+    return Seen(
+        title=f"the gradients of {count(left, 'parameter')} are never cleared: each step adds to all the steps before",
+        look_for="bare-clear",
+        where=[
+            Spot(optimizer.step_at, "uses this window's gradient and every earlier one") if optimizer.step_at else None,
+            Spot(optimizer.cleared_at, "clears only the others") if optimizer.cleared_at else None,
+            Spot(optimizer.at, "holds both") if optimizer.at else None,
+            Spot(main[0], "adds to what is already there") if main else None,
+        ],
+        evidence=[
+            f"{names(left)}: in {left[0].left} of {looks} windows looked at the last step's gradient was still there",
+            f"{names(cleared)}: clear in all of them",
+        ],
+        step=4,
+        statement="what clears the gradients between two steps does not reach these parameters",
+        advice=["Call `zero_grad()` of the optimizer, which knows all that it steps, not of a model that contains only a part."],
+    )
 
 
 def _by_hand(chart: ProcessChart) -> Seen | None:

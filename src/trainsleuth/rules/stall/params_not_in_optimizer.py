@@ -2,7 +2,7 @@
 
 What it detects
     In three windows a parameter of a called model has a gradient, no optimizer holds it, and it has not moved since the start.
-    Sure signs of a slip: it was made after the optimizer, the optimizer holds parameters that no called model has any more (a
+    Sure signs of a slip: it, or its layer, was made after the optimizer, the optimizer holds parameters that no called model has any more (a
     model that was copied, rebuilt, or reloaded with `assign=True`), or it was never loaded from anywhere and so stays random.
 Why it matters
     The layer stays at its initial value. The rest of the model learns around it, so the loss may even fall.
@@ -41,14 +41,19 @@ def rule(chart: ProcessChart) -> Verdict:
     ghosts = _ghosts(chart)
     first = min(steppers, key=lambda optimizer: optimizer.made)
     late = [p for p in orphans if p.made > first.made]
+    exchanged = [p for p in orphans if p not in late and p.put_in[1] > first.made]
     random = [p for p in orphans if not p.loaded]
     replaced = any(fact["assign"] and fact["t"] > first.made for fact in chart.weights_loaded)
-    sure = bool(ghosts or late or replaced or (random and not chart.weights_files))
+    sure = bool(ghosts or late or exchanged or replaced or (random and not chart.weights_files))
     latest = sorted(steppers, key=lambda optimizer: -optimizer.made)
     where = [Spot(o.at, "it was built from other parameters") for o in latest if o.at][:2]
     where += [Spot(o.asked_at, "asked for here") for o in latest[:1] if o.asked_at]
     for at in sorted({p.made_at for p in late if p.made_at})[:2]:
         where.append(Spot(at, "made after the optimizer"))
+    shapes = {p.shape for p in ghosts}
+    alike = " in the place of one of the same shape" if all(p.shape in shapes for p in exchanged) else ""
+    for at in sorted({p.put_in[0] for p in exchanged if p.put_in[0]})[:4]:
+        where.append(Spot(at, f"a new parameter{alike}, made after the optimizer"))
     for at in sorted({p.frozen_at for p in orphans if p.frozen_at})[:1]:
         where.append(Spot(at, "frozen here, and made trainable again after the optimizer was built"))
     for fact in chart.weights_loaded:
@@ -69,7 +74,7 @@ def rule(chart: ProcessChart) -> Verdict:
         statement="the optimizer was built from other parameters than those that the model computes with",
         advice=[
             "Build the optimizer from the final model: after heads are replaced, wrappers applied and weights re-assigned."
-            if ghosts or late or replaced
+            if ghosts or late or exchanged or replaced
             else "See how the parameters are chosen: these were there when the optimizer was built, and fit none of its groups."
         ],
     )
