@@ -44,7 +44,7 @@ def install(watch: Watch, probe: Probe) -> None:
         watch.facts.write(
             "loader", id=name, at=places.caller(2), dataset=type(loader.dataset).__name__, length=length,
             batch_size=loader.batch_size, sampler=sampler, batch_sampler=batch_sampler, workers=loader.num_workers,
-            drop_last=bool(loader.drop_last), ordered_at=_order_of(loader), read_at=_reader_of(loader.dataset),
+            drop_last=bool(loader.drop_last), ordered_at=_order_of(loader), read_at=reader_of(loader.dataset),
             collated_at=_collator_of(loader),
         )  # fmt: skip
 
@@ -127,7 +127,7 @@ def install(watch: Watch, probe: Probe) -> None:
             watch.flush()
 
 
-def _reader_of(dataset: Any) -> Optional[places.Place]:
+def reader_of(dataset: Any) -> Optional[places.Place]:
     """Where the data set's own `__iter__` or `__getitem__` begins."""
     for name in ("__iter__", "__getitem__"):
         code = getattr(getattr(type(dataset), name, None), "__code__", None)

@@ -53,6 +53,8 @@ class ProcessChart:
     metrics: dict[str, Curve] = field(default_factory=dict)
     metric_places: dict[str, Place | None] = field(default_factory=dict)
     weights_loaded: list[Fact] = field(default_factory=list)
+    samples_rewritten: list[Fact] = field(default_factory=list)  # by being read
+    loaded_itself: list[Fact] = field(default_factory=list)  # a state dict that still was the live weights
     deep: list[Fact] = field(default_factory=list)
     seeds: list[Fact] = field(default_factory=list)
     probes_off: list[Fact] = field(default_factory=list)
@@ -441,6 +443,12 @@ class ProcessChart:
         for number in fact["params"]:
             self._parameter(number).loaded = True
 
+    def _sample_rewritten(self, fact: Fact) -> None:
+        keep(self.samples_rewritten, fact, 64)
+
+    def _loaded_itself(self, fact: Fact) -> None:
+        keep(self.loaded_itself, fact, 64)
+
     def _optimizer_loaded(self, fact: Fact) -> None:
         self.optimizers[fact["opt"]].loaded.append(fact)
 
@@ -545,7 +553,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "process", "rank", "environment", "optimizer", "model", "windows", "loss", "params", "calls", "mode", "loss_call",
         "loss_targets", "loss_without_grad", "held_out", "loader", "loader_pass", "loader_batches", "scheduler", "scheduler_step",
         "scheduler_loaded", "scaler",
-        "step_skipped", "metric", "weights_loaded", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
+        "step_skipped", "metric", "weights_loaded", "loaded_itself", "sample_rewritten", "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "steps_withheld", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
         "collective", "ddp", "module_switched", "by_hand", "chance", "examined", "bad_weights", "norms_as_built", "drops_in_eval", "end_marks",
         "silent_change", "function",

@@ -149,7 +149,7 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "stall/unregistered-modules": Remedy(
         "Keep layers in nn.ModuleList or nn.ModuleDict and trainable tensors in nn.Parameter.",
-        (registration.register_beside, registration.register),
+        (registration.register_what_an_object_holds, registration.register_beside, registration.register),
     ),
     "stall/shape-broadcast": Remedy(
         "Give predictions and targets the same shape before the loss: prediction.squeeze(-1) or target.unsqueeze(-1).",
@@ -254,6 +254,9 @@ REMEDIES: dict[str, Remedy] = {
             at_the_first(loaders.without_its_sampler), at_the_first(loaders.batches_in_any_order, note="gives the order"),
         ),
     ),
+    "data/samples-rewritten": Remedy(
+        "Give the transform a copy of the sample: .clone(), .copy(), or operations that do not end in an underscore.", (ways.read_as_a_copy,),
+    ),
     "data/workers-share-random-state": Remedy(
         "Seed a generator inside the worker, from torch.utils.data.get_worker_info().seed, or give each worker its own part of the data.",
         (at_the_first(loaders.generator_of_each_worker, note="samples here"), at_the_first(loaders.no_workers, note="this loader")),
@@ -286,6 +289,10 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "schedule/step-order": Remedy(
         "Call optimizer.step() first, then scheduler.step().", (at_the_first(schedule.after_the_optimizer, note="must come after|^$"),),
+    ),
+    "checkpoint/restores-nothing": Remedy(
+        "Keep copy.deepcopy(model.state_dict()), or a clone of each tensor.",
+        (at_the_first(model_copies.copy_of_the_state, note="keeps references"),),
     ),
     "schedule/reset-on-resume": Remedy(
         "Save scheduler.state_dict() with the optimizer's, and load both.", (schedule.restore_the_scheduler,),

@@ -1,5 +1,5 @@
 """Cures what goes wrong with copies of a model: one is trained while the optimizer holds the original (`stall/params-not-in-optimizer`), or gets
-the weights of the original and not its buffers (`mode/statistics-as-built`)."""
+the weights of the original and not its buffers (`mode/statistics-as-built`), or is none at all (`checkpoint/restores-nothing`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from trainsleuth.remedies.desk import Desk, Diagnosed
-from trainsleuth.remedies.expressions import called, function_or_module
+from trainsleuth.remedies.expressions import add_import, called, calls_at, function_or_module, rewrite_as
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything
 
 OPTIMIZER = re.compile(r"(?i)(^|\.)(\w*(sgd|adam\w*|rmsprop|adagrad|adadelta|adamax|lion|adafactor|lbfgs|muon)|\w*optim\w*)$")
@@ -54,6 +54,16 @@ def buffers_too(desk: Desk, finding: Diagnosed) -> str:
             source.after(loop, f"for own, other in zip({copy[0]}.buffers(), {copy[1]}.buffers()):\n    own.copy_(other)\n")
             return f"behind the loop in line {source.first_line(loop)} the buffers of {copy[1]} are copied as well"
     raise NotPossible("no loop goes through the parameters of both models")
+
+
+def copy_of_the_state(source: Source, line: int) -> str:
+    """`model.state_dict()` that is kept: a copy of it is."""
+    for call in calls_at(source, line, "state_dict"):
+        if not call.args:
+            add_import(source, "import copy", "copy")
+            rewrite_as(source, call, "copy.deepcopy({x})", x=call)
+            return f"line {source.first_line(call)} keeps a copy of the weights, which later changes leave alone"
+    raise NotPossible(f"{source.path.name}:{line} does not ask for a state dict itself")
 
 
 def _trained_copies(source: Source) -> Iterator[cst.Call]:

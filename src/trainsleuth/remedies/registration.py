@@ -13,6 +13,8 @@ from trainsleuth.remedies.source import NotPossible, Source, called_name, is_met
 
 INSIDE = re.compile(r"(\w+)\[\d+\]((?:\.\w+|\[\d+\])+) \(\w+\)")  # `0.scales[0].conv (Conv1d)`, `stages[1][0] (Linear)`
 
+HELD = re.compile(r"(?:^|[\s.,])(\w+)\.(\w+)\[(['\"]?)[^\]]*\] \(\w+\)")  # `stack.layers[0] (Linear)`
+
 
 def register(desk: Desk, finding: Diagnosed) -> str:
     """Each attribute that the evidence names, where a method of a module assigns it."""
@@ -42,6 +44,23 @@ def register_beside(desk: Desk, finding: Diagnosed) -> str:
                 source.after(source.statement_of(node), f"self.{name}_modules = {listed}")
                 return f"the layers in {name} are registered in a list beside it (line {source.first_line(node)})"
     raise NotPossible("no attribute holds layers inside of pairs or records")
+
+
+def register_what_an_object_holds(desk: Desk, finding: Diagnosed) -> str:
+    """A plain object of a class of the program's own keeps the layers: a list beside it makes them known."""
+    held = {name: (rest, quote) for text in finding.evidence for name, rest, quote in HELD.findall(text)}
+    sources = list(desk.sources_and_imports(finding))
+    plain = {node.name.value for source in sources for node in source.all(cst.ClassDef) if not node.bases}
+    for source in sources:
+        for node in source.all(cst.Assign):
+            target = node.targets[0].target
+            name = target.attr.value if len(node.targets) == 1 and _of_self(target) else ""  # type: ignore[attr-defined]
+            if name in held and isinstance(node.value, cst.Call) and called_name(node.value) in plain:
+                attribute, quote = held[name]
+                kind = "ModuleDict" if quote else "ModuleList"
+                source.after(source.statement_of(node), f"self.{name}_modules = {torch_nn(source)}.{kind}(self.{name}.{attribute})")
+                return f"the layers that {name} keeps are registered beside it (line {source.first_line(node)})"
+    raise NotPossible("no plain object of a class in these files keeps the layers")
 
 
 def _given(source: Source, node: cst.Assign, name: str, finding: Diagnosed) -> str:

@@ -21,6 +21,7 @@ from trainsleuth.remedies import (
     softmax,
 )
 from trainsleuth.remedies.desk import Desk, Diagnosed, at_the_first, in_the_files, in_what_they_import
+from trainsleuth.remedies.expressions import add_import, rewrite_as
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.remedies.source import NotPossible, Source
 
@@ -144,6 +145,34 @@ def broadcast_once(desk: Desk, finding: Diagnosed) -> str:
     if any("of the wrapper" in place.note or "past the wrapper" in place.note for place in finding.where):
         raise NotPossible("weights that are made equal once drift apart again where gradients are not shared")
     return in_the_files(ranks.broadcast_before_the_optimizer)(desk, finding)  # type: ignore[return-value]
+
+
+def read_as_a_copy(desk: Desk, finding: Diagnosed) -> str:
+    """Where the store is read, by the name that the evidence gives it."""
+    kept = next((found for text in finding.evidence if (found := re.search(r"kept in `([\w.]+)` \((\w+)\)", text))), None)
+    if kept is None:
+        raise NotPossible("it is not known where the data set keeps its samples")
+    name, kind = kept[1].rpartition(".")[2], kept[2]
+    for source in desk.sources_and_imports(finding):
+        found = [
+            node for node in source.all(cst.Subscript)
+            if m.matches(node.value, m.Attribute(attr=m.Name(name))) and _is_read(source, node)
+        ]  # fmt: skip
+        for node in found:
+            if kind == "list":
+                add_import(source, "import copy", "copy")
+            rewrite_as(source, node, {"tensor": "{x}.clone()", "array": "{x}.copy()", "list": "copy.deepcopy({x})"}[kind], x=node)
+        if found:
+            lines = ", ".join(str(source.first_line(node)) for node in found)
+            return f"what is read from {kept[1]} is a copy (line {lines}), so that nothing that follows changes the store"
+    raise NotPossible(f"no line of these files reads {kept[1]}")
+
+
+def _is_read(source: Source, node: cst.Subscript) -> bool:
+    """In a function other than the one that builds the object, and not on the left of an assignment."""
+    function = source.enclosing(node, cst.FunctionDef)
+    written = isinstance(source.parent(node), (cst.AssignTarget, cst.AugAssign))
+    return function is not None and function.name.value != "__init__" and not written
 
 
 def wake(desk: Desk, finding: Diagnosed) -> str:

@@ -69,7 +69,7 @@ class Knob:
             return {"at": [[place.file, place.line] for place in where], "in_backward": any("backward" in place.note for place in where)}
         if self.name == "graph-kept":
             return {"at": [[place.file, place.line] for place in where if not place.note.startswith("made here")]}
-        if self.name in ("reparameterised", "own-share", "same-shape-loss", "backward-by-autograd"):
+        if self.name in ("state-copied", "reparameterised", "own-share", "same-shape-loss", "backward-by-autograd"):
             return {"at": [[place.file, place.line] for place in where]}
         return dict(self.given)
 
@@ -126,6 +126,8 @@ _ALL = (
          "distance between tokens and targets", ("stall/inputs-and-targets-misaligned",)),
     Knob("shuffle", "shuffled", "loaders that go through their data in order shuffle",
          "classes per batch", ("data/not-shuffled",)),
+    Knob("samples-kept", "samples kept", "what a data set keeps of a sample is the same after the sample was read",
+         "samples that change when they are read", ("data/samples-rewritten",)),
     Knob("normalise-inputs", "normalised", "what a model is called with has mean 0 and spread 1",
          "size of what the first layer receives", ("data/not-normalised",), (*STALLS, "nan/loss-not-finite")),
     Knob("inputs-turned-round", "inputs swapped", "each sample gets the input of another one, while its target stays",
@@ -136,6 +138,8 @@ _ALL = (
          "inputs that are not finite", ("nan/bad-sample",), ("nan/loss-not-finite",)),
     Knob("finite-weights", "finite weights", "weights that are not finite before the first step are replaced by the mean of the others",
          "weights that are not finite from the start", ("nan/bad-weights",)),
+    Knob("state-copied", "copies kept", "the state dict that the named lines ask for holds copies",
+         "a kept state that still is the live weights", ("checkpoint/restores-nothing",)),
     Knob("names-matched", "names fit", "weights whose names differ by a prefix are loaded under the module's names",
          "tensors of a file that the module does not know", ("checkpoint/weights-not-loaded",)),
     Knob("operation-guarded", "guarded", "the operation that made the first bad number gets operands that it bears",

@@ -21,6 +21,8 @@ IS_ITSELF_THE_HARM = {
     "ranks/same-data-on-every-rank": "each rank works on samples of its own, where their work was done twice before",
     "stall/metric-does-not-follow-loss": "each sample has a target that the loss can teach",
     "data/workers-share-random-state": "each batch comes once, where every worker gave it before",
+    "checkpoint/restores-nothing": "the weights that were kept come back",
+    "data/samples-rewritten": "each sample stays as it was stored, where every reading changed it",
     "ranks/diverged-weights": "the ranks hold the same weights",
 }
 ROUNDING = 1e-3  # of a gradient's size: less may come from another order of the same sums

@@ -13,6 +13,7 @@ When it is wrong
     A head of zeros gives equal outputs at the very start; the rule looks at the latest windows.
 """
 
+import math
 from typing import Any
 
 from trainsleuth.case.chart import ProcessChart
@@ -66,7 +67,7 @@ def equal_predictions(calls: LossCalls) -> tuple[float, float] | None:
         if classes
         else [max(abs(a), abs(b)) for a, b in zip(calls.numbers("input_least")[-3:], calls.numbers("input_most")[-3:])]
     )
-    if len(spreads) < 3 or len(sizes) < 3 or any(spread > EQUAL * size for spread, size in zip(spreads, sizes)) or min(sizes) == 0:
+    if len(spreads) < 3 or len(sizes) < 3 or not all(map(math.isfinite, (*spreads, *sizes))) or any(spread > EQUAL * size for spread, size in zip(spreads, sizes)) or min(sizes) == 0:
         return None
     if not classes and min(calls.numbers("target_row_spread")[-3:] or [0]) == 0:
         return None

@@ -92,15 +92,15 @@ def _summed_over_another_axis(chart: ProcessChart) -> Verdict:
 def _over_another_axis(chart: ProcessChart) -> Verdict:
     for calls in chart.loss_calls.values():
         rows = calls.numbers("row_lse_off")
-        if calls.function != "nll_loss" or len(rows) < 2 or min(rows) < FAR_OFF or not all(map(_from_log_softmax, calls.samples)):
+        if calls.function not in ("nll_loss", "ctc_loss") or len(rows) < 2 or min(rows) < FAR_OFF or not all(map(_from_log_softmax, calls.samples)):
             continue
         shape = calls.last["input_shape"]
         if len(shape) == 2 and shape[0] == shape[1]:
-            continue
+            continue  # similarities
         found = [row for fact in chart.deep for row in fact.get("log_softmaxes") or [] if math.prod(row[1]) == math.prod(shape)]
         axis = f"axis {found[-1][2]} of shape ({', '.join(map(str, found[-1][1]))})" if found else "another axis"
         at = place(found[-1][0]) if found else None
-        classes = _axis_of_the_classes(found[-1][1], shape) if found else None
+        classes = _axis_of_the_classes(found[-1][1], shape, calls.function) if found else None
         meant = "" if classes is None else f"; the classes are axis {classes}"
         return Seen(
             title=f"softmax runs over {axis}, not over the classes",
@@ -117,9 +117,9 @@ def _over_another_axis(chart: ProcessChart) -> Verdict:
     return None
 
 
-def _axis_of_the_classes(softmaxed: list[int], received: list[int]) -> int | None:
-    """Where the classes are in what the softmax was given: the loss takes axis 1 for them, or the last of a table."""
-    wanted = 1 if len(received) > 1 else 0
+def _axis_of_the_classes(softmaxed: list[int], received: list[int], function: str) -> int | None:
+    """Where the classes are in what the softmax was given: the loss takes axis 1 for them, or the last of a table; CTC always the last."""
+    wanted = len(received) - 1 if function == "ctc_loss" or len(received) == 1 else 1
     if softmaxed == received:
         return wanted
     alike = [axis for axis, size in enumerate(softmaxed) if size == received[wanted]]
