@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from _trainsleuth_inside import places
 from _trainsleuth_inside.aside import readable
 from _trainsleuth_inside.drawn_samples import DrawnSamples, can_reparameterise, that_score
-from _trainsleuth_inside.graph import signed
+from _trainsleuth_inside.graph import nodes, signed
 from _trainsleuth_inside.guard import Probe
 from _trainsleuth_inside.samples import KINDS, Samples
 from _trainsleuth_inside.standing import stands_for
@@ -21,6 +21,7 @@ from _trainsleuth_inside.weighted_sums import summed_elsewhere
 
 MOST_CALLS = 600
 MOST_CUTS = 200
+MOST_WALKS, MOST_BEHIND = 12, 2_000  # from cuts backwards, and nodes of each
 MOST_TOKENS, MOST_GIVEN = 8, 4
 MOST_STEPS_FIRST = 16
 MOST_LOGARITHMS = 8  # of a softmax, in one window
@@ -57,6 +58,7 @@ class DeepWindow:
         self._stack: List[int] = []
         self._samples = Samples(watch.torch)
         self._cuts: List[List[Any]] = []
+        self._walks = 0
         self._of_one: List[List[Any]] = []  # softmaxes over a single element
         self._log_softmaxes: List[List[Any]] = []
         self._not_last: List[List[Any]] = []  # softmaxes over another axis than the last
@@ -333,7 +335,18 @@ class DeepWindow:
                 if call.pointer and call.pointer == pointer:
                     source = call.order
                     break
-        self._cuts.append([name, at, len(self._calls), source, size, node])
+        self._cuts.append([name, at, len(self._calls), source, size, node, self._calls_behind(tensor)])
+
+    def _calls_behind(self, tensor: Any) -> Optional[List[int]]:
+        """The calls whose output this tensor was computed from; None where that is not known, for the graph is large or there is none."""
+        if tensor is None or self._walks >= MOST_WALKS:
+            return None
+        self._walks += 1
+        began = time.perf_counter()
+        with self._plainly():
+            behind = {node._sequence_nr() for _, node in nodes([tensor.grad_fn], MOST_BEHIND)}
+        self._cost += time.perf_counter() - began
+        return None if len(behind) >= MOST_BEHIND else [call.order for call in self._calls if call.node in behind]
 
     def _given_to_decorated(self, frame: Any) -> Any:
         """The first tensor with a graph that a function under `@torch.no_grad()` is given."""
@@ -350,14 +363,14 @@ class DeepWindow:
         began = time.perf_counter()
         self._restore()
         seen, leaves, chain = self._walk(loss.grad_fn)
-        nodes = {node._sequence_nr() for node in seen}
+        reachable = {node._sequence_nr() for node in seen}
         with self._torch.no_grad():
             sampled = self._samples.numbers()
         rows = []
         numbers: List[Any] = []
         for call in self._calls:
             rows.append([call.order, call.parent, self._path(call), type(call.module).__name__, call.at, call.grad_on,
-                         call.requires_grad, call.node is not None and call.node in nodes])  # fmt: skip
+                         call.requires_grad, call.node is not None and call.node in reachable])  # fmt: skip
             for which in (call.input, call.output):
                 numbers.append(None if which is None else sampled[which])
         models = [record.name if (record := self._watch.models.get(id(call.root))) else None for call in self._calls]
@@ -365,14 +378,14 @@ class DeepWindow:
         if watch.precision is not None:
             made_by = {call.node: row[2] or row[3] for call, row in zip(self._calls, rows) if call.node is not None}
             watch.precision.graph_is_known(seen, made_by)
-        cuts = [[*cut[:5], cut[5] is not None and cut[5] in nodes] for cut in self._cuts]
+        cuts = [[*cut[:5], cut[5] is not None and cut[5] in reachable, cut[6]] for cut in self._cuts]
         of_one, pairs, log_softmaxes = self._of_one, self._pairs, self._log_softmaxes
         elsewhere = summed_elsewhere(seen) if self._not_last else []
         not_summed = [row for row in self._not_last if (row[1], row[2]) in elsewhere]
-        drawn, scored = self._drawn.rows(nodes)
-        flat = [[name, at_line, size] for name, at_line, node, size in self._flat if node in nodes]
+        drawn, scored = self._drawn.rows(reachable)
+        flat = [[name, at_line, size] for name, at_line, node, size in self._flat if node in reachable]
         steps_first = [
-            [self._path(call), type(call.module).__name__, shape, call.at] for call, shape in self._steps_first if call.node in nodes
+            [self._path(call), type(call.module).__name__, shape, call.at] for call, shape in self._steps_first if call.node in reachable
         ]
         self._forget()
         reached = [watch.parameters.number(leaf) for leaf in leaves]
@@ -386,7 +399,7 @@ class DeepWindow:
                     row.extend(found or [None] * KINDS)
                 row.append(models[index])
             watch.facts.write(
-                "deep", window=window, at=at, calls=rows, cuts=cuts, chain=chain, reached=reached[:4000], nodes=len(nodes),
+                "deep", window=window, at=at, calls=rows, cuts=cuts, chain=chain, reached=reached[:4000], nodes=len(reachable),
                 softmax_of_one=of_one, log_softmaxes=log_softmaxes, pairs=pairs, not_summed=not_summed,
                 drawn=drawn, scored=scored, steps_first=steps_first, flat=flat,
             )  # fmt: skip
@@ -431,7 +444,7 @@ class DeepWindow:
     def _forget(self) -> None:
         self._calls, self._cuts, self._stack, self._of_one, self._pairs, self._tokens, self._given = [], [], [], [], [], [], []
         self._samples, self._log_softmaxes, self._not_last, self._flat = Samples(self._torch), [], [], []
-        self._drawn, self._steps_first = DrawnSamples(self._torch), []
+        self._drawn, self._steps_first, self._walks = DrawnSamples(self._torch), [], 0
 
     def _walk(self, root: Any) -> Tuple[List[Any], List[Any], List[List[Any]]]:
         seen: Dict[int, Any] = {}

@@ -191,9 +191,13 @@ def _where_cut(chart: ProcessChart, paths: set[ModulePath]) -> tuple[Place | Non
             if entered:
                 return place(entered[-1][1]), WORDS["no_grad"]
         last = max(family)
-        cuts = [cut for cut in fact["cuts"] if cut[1] and not any(cut[5:])]  # what is part of the loss's graph was only looked at (`loss.item()`)
+        cuts = [cut for cut in fact["cuts"] if cut[1] and not any(cut[5:6])]  # what is part of the loss's graph was only looked at (`loss.item()`)
         exact = [cut for cut in cuts if cut[3] in family]
-        later = [cut for cut in cuts if cut[2] > last and (cut[0] != "no_grad" or cut[4])]  # of `no_grad`, a function that was given a graph
+        later = [
+            cut for cut in cuts
+            if cut[2] > last and (cut[0] != "no_grad" or cut[4])  # of `no_grad`, a function that was given a graph
+            and (len(cut) < 7 or cut[6] is None or family & set(cut[6]))  # and what is taken out was computed from the output of these layers
+        ]  # fmt: skip
         for cut in (*exact[-1:], *later[:1]):
             return place(cut[1]), WORDS.get(cut[0], "the graph is cut here")
     return None, ""
@@ -203,7 +207,7 @@ def _no_grad_behind(chart: ProcessChart, paths: set[ModulePath]) -> Place | None
     """The first block without gradients that is entered after the layers ran; what is computed in it is not known."""
     for fact in chart.deep:
         lost = [row[0] for row in fact["calls"] if (row[16], row[2]) in paths]
-        entered = [cut for cut in fact["cuts"] if lost and cut[0] == "no_grad" and cut[1] and cut[2] > max(lost) and not any(cut[5:])]
+        entered = [cut for cut in fact["cuts"] if lost and cut[0] == "no_grad" and cut[1] and cut[2] > max(lost) and not any(cut[5:6])]
         if entered:
             return place(entered[0][1])
     return None
