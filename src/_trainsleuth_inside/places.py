@@ -35,6 +35,12 @@ def kind_of(filename: str) -> int:
     return kind
 
 
+def is_users(value: Any) -> bool:
+    """Whether it is an object of a class that the user wrote."""
+    module = sys.modules.get(type(value).__module__)
+    return kind_of(getattr(module, "__file__", None) or "<none>") == USER
+
+
 def _installed(path: str) -> bool:
     """Part of Python, of an installed package, or a console script beside the interpreter."""
     beside_python = os.path.dirname(path) == os.path.dirname(os.path.abspath(sys.executable))

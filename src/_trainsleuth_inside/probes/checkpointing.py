@@ -107,6 +107,8 @@ def _generators(function: Any) -> List[Tuple[str, Any]]:
             queue += [value.__globals__[name] for name in value.__code__.co_names if _kind_of_generator(value.__globals__.get(name))]
         elif hasattr(value, "__func__"):
             queue += [value.__func__, *(vars(value.__self__).values() if hasattr(value.__self__, "__dict__") else ()), value.__self__]
+        elif places.is_users(value) and hasattr(value, "__dict__"):
+            queue += vars(value).values()
     return list(found.values())
 
 

@@ -410,15 +410,9 @@ def _collect(
     elif level < 2 and isinstance(value, dict):
         for key, item in list(value.items())[:64]:
             _collect(torch, f"{path}[{key!r}]", item, registered, known, rows, level + 1, made_at)
-    elif level < 2 and (hasattr(type(value), "__dataclass_fields__") or isinstance(value, SimpleNamespace) or _plain_object(value)):
+    elif level < 2 and (hasattr(type(value), "__dataclass_fields__") or isinstance(value, SimpleNamespace) or places.is_users(value)):
         for name, item in list(getattr(value, "__dict__", {}).items())[:64]:
             _collect(torch, f"{path}.{name}", item, registered, known, rows, level + 1, made_at)
-
-
-def _plain_object(value: Any) -> bool:
-    """An object of a class that the user wrote."""
-    module = sys.modules.get(type(value).__module__)
-    return places.kind_of(getattr(module, "__file__", None) or "<none>") == places.USER
 
 
 def _leaves_of(tensor: Any) -> List[Any]:
