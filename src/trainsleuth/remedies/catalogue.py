@@ -366,7 +366,7 @@ REMEDIES: dict[str, Remedy] = {
         (
             at_the_first(ranks.load_on_all, note="loads"), at_the_first(ranks.wrapped_again, note="made here"),
             at_the_first(ranks.wrap_the_rest, note="outside of the wrapper"),
-            ways.through_the_wrapper,
+            ways.through_the_wrapper, ways.averaged_by_hand,
             ways.broadcast_once,
         ),
     ),

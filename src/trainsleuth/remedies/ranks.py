@@ -57,6 +57,28 @@ def join(source: Source, line: int) -> str:
     return f"ranks that have no batch left keep answering the others: the loop in line {source.first_line(loop)} runs in {model}.join()"
 
 
+def average_behind_backward(source: Source) -> str:
+    """The gradients of what DDP wraps are averaged over the ranks, as its forward would have done."""
+    wrapped = [
+        source.code(node.targets[0].target) for node in source.all(cst.Assign)
+        if isinstance(node.value, cst.Call) and called_name(node.value) in WRAPPERS
+    ]  # fmt: skip
+    backwards = [call for call in called(source, "backward") if isinstance(call.func, cst.Attribute)]
+    if len(set(wrapped)) != 1 or len(backwards) != 1:
+        raise NotPossible(f"{source.path.name} does not wrap one model and call backward once")
+    name, statement = wrapped[0], source.statement_of(backwards[0])
+    same = source.enclosing(statement, cst.ClassDef) is source.enclosing(called(source, *WRAPPERS)[0], cst.ClassDef)
+    here = source.enclosing(statement, cst.FunctionDef) is source.enclosing(called(source, *WRAPPERS)[0], cst.FunctionDef)
+    if not (here or (same and name.startswith("self."))):
+        raise NotPossible(f"{name} is not known where backward is called")
+    add_import(source, "import torch.distributed as dist", "dist")
+    source.after(
+        statement,
+        f"for p in {name}.parameters():\n    if p.grad is not None:\n        dist.all_reduce(p.grad)\n        p.grad /= dist.get_world_size()\n",
+    )
+    return f"behind backward (line {source.first_line(statement)}) the ranks share the mean of their gradients"
+
+
 def _loop_over(source: Source, line: int) -> cst.For:
     """The loop over the loader that is built at the line."""
     for node in everything(source.statement_at(line)):

@@ -141,6 +141,13 @@ def through_the_wrapper(desk: Desk, finding: Diagnosed) -> str:
     return in_the_files(ranks.through_the_wrapper)(desk, finding)  # type: ignore[return-value]
 
 
+def averaged_by_hand(desk: Desk, finding: Diagnosed) -> str:
+    """What is computed past the wrapper cannot be led through it: the gradients are averaged behind backward."""
+    if not any("past the wrapper" in place.note for place in finding.where):
+        raise NotPossible("the wrapper is called")
+    return in_the_files(ranks.average_behind_backward)(desk, finding)  # type: ignore[return-value]
+
+
 def broadcast_once(desk: Desk, finding: Diagnosed) -> str:
     if any("of the wrapper" in place.note or "past the wrapper" in place.note for place in finding.where):
         raise NotPossible("weights that are made equal once drift apart again where gradients are not shared")

@@ -226,6 +226,8 @@ _ALL = (
          "locks that wait for each other", ("hang/python-lock",)),
     Knob("locks-free-at-fork", "locks free", "a fork waits until no other thread holds a lock",
          "locks that another thread holds while the process forks", ("hang/fork-with-live-threads",)),
+    Knob("gradients-shared", "shared", "the ranks begin with the weights of rank 0, and each step uses the mean of their gradients",
+         "weights that differ between ranks", ("ranks/diverged-weights",)),
     Knob("own-share", "own batches", "of the batches of the named loader each rank keeps its own share",
          "batches that are the same on every rank", ("ranks/same-data-on-every-rank",)),
     Knob("ranks-do-not-wait", "no waiting", "at the named lines no rank waits for the others: collectives return at once",

@@ -7,7 +7,8 @@ What it detects
 Why it matters
     Each rank trains another model with the others' gradients. The loss of one rank may look fine; what is saved is one of several.
 How it is confirmed
-    By the norms of gradients and weights that each rank records in the same windows; no collective of ours is added to the program.
+    By the norms of gradients and weights that each rank records in the same windows; no collective of ours is added to the program. A trial
+    begins with the weights of rank 0 and averages the gradients before each step (knob `gradients-shared`).
 How to cure it
     Broadcast the weights after they are made or loaded (DDP does when it is built: load before wrapping, or load on every rank). Call
     the DDP model itself, never a method of `model.module`, in training.
@@ -26,7 +27,7 @@ OTHER_WEIGHT = 1e-3
 ENOUGH = 3
 
 
-@run_rule("ranks/diverged-weights", explains=("stall/flat-loss",))
+@run_rule("ranks/diverged-weights", explains=("stall/flat-loss",), settled_by=("gradients-shared",))
 def rule(run: RunChart) -> Verdict:
     ranks = ranks_of(run)
     for other in ranks[1:]:
