@@ -322,11 +322,11 @@ REMEDIES: dict[str, Remedy] = {
     "hang/queue-nobody-feeds": Remedy(
         "Put an end mark into the queue in a `finally` of the producer, or call get(timeout=…) and look whether it is alive. Tasks of a pool "
         "must not wait for tasks of the same pool.",
-        (in_the_files(pools.pool_of_their_own), queues.given_back_on_each_way, at_the_first(queues.end_mark)),
+        (in_the_files(pools.pool_of_their_own), queues.emptied_while_it_is_joined, queues.given_back_on_each_way, at_the_first(queues.end_mark)),
     ),
     "hang/pipe-nobody-reads": Remedy(
-        "Read while you wait: out, err = process.communicate(), or subprocess.run(…, capture_output=True).",
-        (at_the_first(processes.read_while_waiting, note="waits here for the process"),),
+        "Read while you wait: out, err = process.communicate(), or subprocess.run(…, capture_output=True). What nobody reads should be no pipe.",
+        (at_the_first(processes.read_while_waiting, note="waits here for the process"), processes.messages_to_the_terminal),
     ),
     "hang/input-blocked": Remedy(
         "Give the call a time limit, and look why the other side is silent; a job without a terminal must not ask questions.",

@@ -8,7 +8,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from trainsleuth.remedies.desk import Desk, Diagnosed
-from trainsleuth.remedies.expressions import add_import, argument, called, calls_at, rewrite_as, set_argument, text_of
+from trainsleuth.remedies.expressions import add_import, argument, called, calls_at, drop_argument, rewrite_as, set_argument, text_of
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, names_in
 from trainsleuth.remedies.values import written_out
@@ -257,6 +257,35 @@ def release_the_lock(source: Source) -> str:
         if m.matches(node, m.Attribute(value=m.Name("ctypes"), attr=m.Name("pythonapi"))):
             raise NotPossible("the call goes to Python's own library, which needs the lock")
     raise NotPossible("no library is loaded with PyDLL")
+
+
+def messages_to_the_terminal(desk: Desk, finding: Diagnosed) -> str:
+    """`stderr=PIPE` that nobody reads: what the process says goes where the program's own messages go."""
+    if not any("another of its pipes" in place.note or "a pipe that is full" in place.note for place in finding.where):
+        raise NotPossible("it is not known which pipe is full")
+    for source in desk.sources_and_imports(finding):
+        for call in called(source, "Popen"):
+            given = argument(call, None, "stderr")
+            if given is None or not source.code(given.value).endswith("PIPE"):
+                continue
+            reads = [node for node in source.all(cst.Attribute) if node.attr.value == "stderr" and source.code(node.value) != "sys"]
+            for node in reads:
+                above = source.parent(source.parent(node) or node)  # `proc.stderr.read()`
+                if not isinstance(above, cst.Call):
+                    raise NotPossible("what the process says is used elsewhere")
+                if not _in_a_raise(source, above):
+                    raise NotPossible(f"line {source.first_line(node)} reads what the process says")
+                whole = next((found for found in source.above(above) if isinstance(found, cst.Arg)), None)
+                if whole is None:
+                    raise NotPossible(f"line {source.first_line(node)} reads what the process says")
+                source.replace(whole, cst.Arg(cst.parse_expression('"see what the process printed"')))
+            drop_argument(source, call, given)
+            return f"what the process says goes where the program's own messages go (line {source.first_line(call)}), not into a pipe that nobody reads"
+    raise NotPossible("no process of these files is started with stderr=PIPE")
+
+
+def _in_a_raise(source: Source, node: cst.CSTNode) -> bool:
+    return any(isinstance(above, cst.Raise) for above in source.above(node))
 
 
 def read_while_waiting(source: Source, line: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainsleuth.remedies.desk import Desk, Diagnosed
-from trainsleuth.remedies.expressions import called, calls_at
+from trainsleuth.remedies.expressions import add_import, called, calls_at
 from trainsleuth.remedies.source import NotPossible, Source
 
 
@@ -36,6 +36,28 @@ def end_mark(source: Source, line: int) -> str:
         last, first = source.span(holder).end.line, source.first_line(loop)
         return f"the producer puts an end mark (behind line {last}), and the loop in line {first} ends there"
     raise NotPossible(f"{source.path.name}:{line} does not get items, one by one, from a queue that one loop of this file fills")
+
+
+def emptied_while_it_is_joined(desk: Desk, finding: Diagnosed) -> str:
+    """What a thread still has to put is taken out until it has ended."""
+    fills = [
+        source.code(call.func.value) for source, line in list(desk.lines(finding, note="puts into a full queue")) for call in calls_at(source, line, "put")
+        if isinstance(call.func, cst.Attribute)
+    ]  # fmt: skip
+    for source, line in list(desk.lines(finding, note="waits for the thread to end")):
+        for call in calls_at(source, line, "join"):
+            if not fills or not isinstance(call.func, cst.Attribute) or call.args:
+                continue
+            thread, queue = source.code(call.func.value), fills[0]
+            if queue.startswith("self.") != thread.startswith("self."):
+                continue
+            add_import(source, "from queue import Empty", "Empty")
+            source.before(
+                source.statement_of(call),
+                f"while {thread}.is_alive():\n    try:\n        {queue}.get(timeout=0.1)\n    except Empty:\n        pass\n",
+            )
+            return f"{queue} is emptied until {thread} has ended (line {line})"
+    raise NotPossible("no line waits for a thread that fills a queue of the same object")
 
 
 def given_back_on_each_way(desk: Desk, finding: Diagnosed) -> str:

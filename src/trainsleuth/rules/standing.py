@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.curve import Curve
 from trainsleuth.case.entries import LossCalls, Place
+from trainsleuth.case.reading import Fact
 
 ENOUGH = 40  # values of the loss below which nothing is said about its course
 MOVES = 0.08  # of its size: a loss whose noise leaves room for such a gain cannot be said to stand still
+SAME_NUMBERS = ("Squeeze", "Unsqueeze", "View", "UnsafeView", "ReshapeAlias", "Clone", "Transpose", "Permute", "ToCopy")
 CLASS_LOSSES = ("cross_entropy", "nll_loss")
 
 
@@ -28,10 +30,11 @@ class Standing:
     uniform: float | None  # ln C in the same units
     still: bool  # no real movement from the second quarter to the last
     improvement: float  # share of the first quarter's level that was gained by the end
+    mostly_right: bool = False  # the predictions hit the targets far more often than any guess, whatever the loss says
 
     @property
     def at_chance(self) -> bool:
-        return self.level > 0.93 * self.chance
+        return self.level > 0.93 * self.chance and not self.mostly_right
 
     @property
     def stuck(self) -> bool:
@@ -66,7 +69,16 @@ def standing(chart: ProcessChart) -> Standing | str:
     gained, error = early - late, math.hypot(early_error, late_error)
     still = gained < max(0.005 * abs(early), 3 * error) and gained + 2 * error < MOVES * abs(early)
     uniform = math.log(classes) / divisor if classes and classes > 1 else None
-    return Standing(at, curve, calls, late, chance / divisor, divisor, classes, uniform, still, _gained(curve, late))
+    return Standing(at, curve, calls, late, chance / divisor, divisor, classes, uniform, still, _gained(curve, late), _mostly_right(calls))
+
+
+def _mostly_right(calls: LossCalls) -> bool:
+    """Whether the latest predictions are more often right than halfway between the most frequent class and all."""
+    counts, hits = label_counts(calls), calls.numbers("accuracy")[-3:]
+    if not counts or len(hits) < 3 or not sum(counts):
+        return False
+    most = max(counts) / sum(counts)
+    return sum(hits) / len(hits) > most + 0.5 * (1 - most)
 
 
 def _gained(curve: Curve, late: float) -> float:
@@ -95,17 +107,35 @@ def chance_of(calls: LossCalls) -> tuple[float, int | None] | None:
         return None
     if calls.function in CLASS_LOSSES:
         classes = int(last["classes"])
-        if classes < 2:
-            return None
+        if classes < 2 or any(int(sample["classes"]) != classes for sample in calls.samples if "classes" in sample):
+            return None  # one class, or a number of them that changes: a bank of other samples that fills up
         counts = label_counts(calls)
         return (entropy(counts) if counts and len(counts) <= 64 else math.log(classes)), classes
     if max(calls.numbers("target_spread"), default=0.0) < 1e-8:
         return None  # targets that never vary: there is nothing to guess
+    if all(map(_picked, calls.samples)) or _targets_wander(calls):
+        return None
     guesses = [guess for guess in calls.numbers("guess") if math.isfinite(guess)]
     if len(guesses) < 3:
         return None
     rows = max(2, int(last["target_shape"][0]))
     return sum(guesses) / len(guesses) * rows / (rows - 1), None  # a batch's own mean flatters the guess
+
+
+def _picked(sample: Fact) -> bool:
+    """Whether each prediction is one of several outputs, chosen by an index: the value of an action, whose target is made with the model."""
+    made_by = (name for name in sample.get("made_by") or [] if not name.startswith(SAME_NUMBERS))
+    return next(made_by, "").startswith(("Gather", "Index"))
+
+
+def _targets_wander(calls: LossCalls) -> bool:
+    """Whether the targets become others while the run goes on, far beyond their spread: they are made with what is trained."""
+    means, spreads = calls.numbers("target_mean"), calls.numbers("target_spread")
+    third = len(means) // 3
+    if third < 2 or not spreads:
+        return False
+    early, late = means[:third], means[-third:]
+    return abs(sum(late) / third - sum(early) / third) > 2 * max(spreads)
 
 
 def _of_a_sum(curve: Curve, calls: LossCalls) -> float | None:

@@ -180,6 +180,14 @@ def at_a_lock(thread: ThreadSeen) -> bool:
     return thread.waits_in.startswith("futex") or (not thread.waits_in and thread.state in "?S")
 
 
+JOINS = ("join", "_wait_for_tstate_lock")
+
+
+def at_a_join(thread: ThreadSeen) -> bool:
+    """Whether it waits for another thread to end."""
+    return any(frame.file.endswith("threading.py") and frame.function.rpartition(".")[2] in JOINS for frame in thread.python()[:6])
+
+
 def at_a_queue(thread: ThreadSeen) -> bool:
     """Whether it waits for an entry, a result or an event that another thread or process has to bring."""
     endings = ("/queue.py", "multiprocessing/queues.py", "multiprocessing/connection.py", "concurrent/futures/_base.py",
@@ -188,5 +196,5 @@ def at_a_queue(thread: ThreadSeen) -> bool:
     if any(frame.file.endswith(endings) for frame in python):
         return True
     return any(
-        frame.file.endswith("threading.py") and frame.function in ("wait", "join", "_wait_for_tstate_lock") for frame in python
+        frame.file.endswith("threading.py") and frame.function.rpartition(".")[2] in ("wait", *JOINS) for frame in python
     )

@@ -11,6 +11,7 @@ import ctypes
 import fcntl
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -90,7 +91,9 @@ def main() -> None:
             libc.prctl(ADOPT_ORPHANS, 1)
         os.chdir(plan["cwd"])
         for path in plan["gone"]:
-            if os.path.lexists(path):
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path)
+            elif os.path.lexists(path):
                 os.unlink(path)
         for path, content in plan["files"].items():
             with open(path, "wb") as file:

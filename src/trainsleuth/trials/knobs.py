@@ -136,6 +136,8 @@ _ALL = (
          "the pairing of inputs and targets", ("stall/inputs-and-targets-misaligned",)),
     Knob("bad-sample-dropped", "finite inputs", "numbers that are not finite do not enter the model",
          "inputs that are not finite", ("nan/bad-sample",), ("nan/loss-not-finite",)),
+    Knob("cold-cache", "cold cache", "a cache that earlier runs have left is not there (`cold-cache:data/cache`, a folder or a file)",
+         "entries that were made by another program or configuration", argument="paths"),
     Knob("finite-weights", "finite weights", "weights that are not finite before the first step are replaced by the mean of the others",
          "weights that are not finite from the start", ("nan/bad-weights",)),
     Knob("state-copied", "copies kept", "the state dict that the named lines ask for holds copies",
@@ -222,6 +224,8 @@ _ALL = (
          ("hang/openmp-thread-limit", "hang/openmp-after-fork"), HANGS, argument="count"),
     Knob("workers", "no workers", "data loaders have no worker processes (`workers:2`: two)", "worker processes",
          ("hang/dataloader-worker", "data/workers-share-random-state"), ("crash/exception",), argument="count"),
+    Knob("pipes-large", "large pipes", "the pipes to and from child processes hold as much as the system allows",
+         "a process that waits for somebody to read what it has written", ("hang/pipe-nobody-reads",)),
     Knob("locks-as-one", "one lock", "all locks that the program makes itself are one, which its holder may take again",
          "locks that wait for each other", ("hang/python-lock",)),
     Knob("locks-free-at-fork", "locks free", "a fork waits until no other thread holds a lock",
@@ -267,12 +271,14 @@ def named(text: str) -> Knob:
     knob = KNOBS.get(name)
     if knob is None:
         raise KnobError(f"there is no knob {name}; `trainsleuth knobs` lists them.")
+    if not value and knob.argument == "paths":
+        raise KnobError(f"the knob {name} must be told a folder or a file: {name}:data/cache.")
     if not value:
         return knob
     if not knob.argument:
         raise KnobError(f"the knob {name} takes no value.")
     parsed: Any = [part.strip() for part in value.split(",")]
-    if knob.argument != "modules":
+    if knob.argument not in ("modules", "paths"):
         try:
             parsed = int(value) if knob.argument in ("count", "offset") else float(value)
         except ValueError:

@@ -26,7 +26,7 @@ from trainsleuth.rules.stall.dead_units import DEAD, RECTIFIERS
 from trainsleuth.trials.lines import as_it_is
 from trainsleuth.trials.sandbox import Ended
 from trainsleuth.trials.scores import scaler_words, scores
-from trainsleuth.trials.trial import Kind, Learning, Outcome, Trial, facts_of
+from trainsleuth.trials.trial import FROM_OUTSIDE, Kind, Learning, Outcome, Trial, facts_of
 
 LEAST_DROP = 0.02  # of the loss at the start: less is no learning, however exact
 ERRORS = 4.0  # a drop must be this many times its own error
@@ -56,7 +56,7 @@ def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
     kind, why = _kind(trial, chart, charts, ended, _stood(run, folder))
     if kind in ("healthy", "stalled") and chart.bad_parameters and "nan/loss-not-finite" in fired:
         kind, why = "nan", "gradients or weights are not finite"
-    idle = [setting.knob for setting in trial.settings if setting.knob not in (*acted, "command-line")]
+    idle = [setting.knob for setting in trial.settings if setting.knob not in (*acted, *FROM_OUTSIDE)]
     if idle and kind in ("healthy", "stalled"):
         kind, why = "not applicable", _why_idle(charts) or f"the knob {idle[0]} found nothing to change"
     curve = _points(trial, chart)

@@ -23,7 +23,7 @@ OUR_REPORT = b'{\n "schema": 1,\n "case"'
 WATCHING = 30  # per cent that watching may cost in a trial: facts count more than speed
 Role = Literal["control", "knob", "placebo", "remedy"]
 Kind = Literal["healthy", "stalled", "nan", "hang", "crash", "not applicable"]
-FROM_OUTSIDE = ("command-line",)  # settings that have no actuator inside the program
+FROM_OUTSIDE = ("command-line", "cold-cache")  # settings that have no actuator inside the program
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,18 @@ def run(trial: Trial, command: Sequence[str], cwd: Path, environment: Mapping[st
         words = _watched(words, folder, trial.hang_after)
     else:
         told.update(_probes(folder, environment))
-    job = sandbox.Job(words, cwd, folder, seconds, told, trial.files, trial.gone, memory, own_network)
+    gone = (*trial.gone, *_caches(trial, cwd))
+    job = sandbox.Job(words, cwd, folder, seconds, told, trial.files, gone, memory, own_network)
     return sandbox.run(job, unsafe=unsafe, cancel=cancel)
+
+
+def _caches(trial: Trial, cwd: Path) -> list[Path]:
+    """The caches that this trial does not find."""
+    paths = [cwd / path for setting in trial.settings if setting.knob == "cold-cache" for path in setting.options["paths"]]
+    missing = [str(path) for path in paths if not path.exists()]
+    if missing:
+        raise sandbox.SandboxError(f"{missing[0]} is not there, so no trial can do without it; name the folder or file of the cache.")
+    return paths
 
 
 def facts_of(folder: Path) -> Path:

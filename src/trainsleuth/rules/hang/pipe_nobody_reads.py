@@ -21,15 +21,17 @@ from trainsleuth.case.standstill import ProcessSeen, users_line
 from trainsleuth.rules import still as s
 from trainsleuth.rules.kinds import STANDSTILLS, Spot, Verdict, run_rule
 
+READS = ("pipe_read", "anon_pipe_read", "pipe_wait_readable")
 WRITES = ("pipe_write", "anon_pipe_write", "pipe_wait_writable")
 
 
-@run_rule("hang/pipe-nobody-reads", explains=STANDSTILLS, masks=("hang/dataloader-worker", "hang/input-blocked", "hang/queue-nobody-feeds"))
+@run_rule("hang/pipe-nobody-reads", explains=STANDSTILLS, settled_by=("pipes-large",), masks=("hang/dataloader-worker", "hang/input-blocked", "hang/queue-nobody-feeds"))
 def rule(run: RunChart) -> Verdict:
     still = run.standstill()
     for process in still.python() if still is not None else ():
         writes = process.main is not None and process.main.waits_in in WRITES
-        if still is None or process.main is None or not (writes or s.in_file(process.main, "subprocess.py")):
+        reads = process.main is not None and process.main.waits_in in READS
+        if still is None or process.main is None or not (writes or reads or s.in_file(process.main, "subprocess.py")):
             continue
         writer = next((child for child in still.children(process.pid) if _writes(child)), None)
         at = users_line(process.main)
@@ -46,6 +48,23 @@ def rule(run: RunChart) -> Verdict:
                 ],
                 "each of the two waits until the other reads, and neither does",
                 ["Read each answer behind what is written, read in a thread of its own, or let the process write to a file and not to a pipe."],
+                process,
+            )
+        if reads and not s.in_file(process.main, "subprocess.py"):
+            in_it = users_line(writer.main) if writer.main is not None else None
+            return s.about(
+                still,
+                f"the program reads from {_name(writer)}, which waits for somebody to read another of its pipes",
+                [
+                    Spot(at, "reads from the process here"), *([Spot(in_it, "and the process writes here, to a pipe that is full")] if in_it else []),
+                    *_those_that_wait(s.spots(still, process, process.main, ""), at),
+                ],
+                [
+                    f"process {writer.pid} ({_name(writer)}) stands in {_waits_in(writer)}: what it writes to is full, and is not what is read here",
+                    s.how_it_waits(process, process.main),
+                ],
+                "a process has a pipe for its messages, or its output, that nobody reads until it is full",
+                ["Leave out stderr=PIPE (its messages go where yours go), or stderr=DEVNULL; or read that pipe in a thread of its own."],
                 process,
             )
         return s.about(

@@ -32,6 +32,9 @@ def rule(run: RunChart) -> Verdict:
         pool = [other for other in others if s.in_file(other, "concurrent/futures/thread.py")]
         if pool and all(_waits_for_a_task(other) for other in pool):
             return _pool_waits_for_itself(still, process, thread, pool)
+        putting = [(other, at) for other in others if _puts(other) and (at := users_line(other))]
+        if s.at_a_join(thread) and putting:
+            return _joins_who_puts(still, process, thread, putting)
         children = still.children(process.pid)
         ended = [child for child in children if child.state == "Z"]
         too = [(other, at) for other in others if s.in_file(other, "/queue.py") and (at := users_line(other))]
@@ -83,6 +86,29 @@ def _pool_waits_for_itself(still: Standstill, process: ProcessSeen, thread: Thre
         ],
         "tasks submit further tasks to a pool and wait for them there; once every thread does so, nobody works",
         ["Give the inner tasks a pool of their own, or do them in the task itself; more threads only make it rarer."],
+        process,
+    )
+
+
+def _puts(thread: ThreadSeen) -> bool:
+    return any(frame.file.endswith("/queue.py") and frame.function.rpartition(".")[2] == "put" for frame in thread.python()[:6])
+
+
+def _joins_who_puts(still: Standstill, process: ProcessSeen, thread: ThreadSeen, putting: Sequence[tuple[ThreadSeen, Place]]) -> Verdict:
+    return s.about(
+        still,
+        "the program waits for a thread to end, which waits to put something into a queue that is full",
+        [
+            *s.spots(still, process, thread, "waits for the thread to end"),
+            *(Spot(at, f"{other.name or other.tid} puts into a full queue here") for other, at in putting[:2]),
+            *(Spot(at, "called from here") for at in _callers(thread)),
+        ],
+        [
+            s.how_it_waits(process, thread),
+            f"{', '.join(other.name or str(other.tid) for other, _ in putting[:4])}: waits in put, and nobody takes anything out any more",
+        ],
+        "who takes entries out has stopped, and waits for who puts them in",
+        ["Empty the queue while you wait for the thread, or let it put with a time limit and look whether it should stop."],
         process,
     )
 
