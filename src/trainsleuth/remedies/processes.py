@@ -8,7 +8,16 @@ import libcst as cst
 from libcst import matchers as m
 
 from trainsleuth.remedies.desk import Desk, Diagnosed
-from trainsleuth.remedies.expressions import add_import, argument, called, calls_at, drop_argument, rewrite_as, set_argument, text_of
+from trainsleuth.remedies.expressions import (
+    add_import,
+    argument,
+    called,
+    calls_at,
+    drop_argument,
+    rewrite_as,
+    set_argument,
+    text_of,
+)
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, names_in
 from trainsleuth.remedies.values import written_out
@@ -280,7 +289,8 @@ def messages_to_the_terminal(desk: Desk, finding: Diagnosed) -> str:
                     raise NotPossible(f"line {source.first_line(node)} reads what the process says")
                 source.replace(whole, cst.Arg(cst.parse_expression('"see what the process printed"')))
             drop_argument(source, call, given)
-            return f"what the process says goes where the program's own messages go (line {source.first_line(call)}), not into a pipe that nobody reads"
+            line = source.first_line(call)
+            return f"what the process says goes where the program's own messages go (line {line}), not into a pipe that nobody reads"
     raise NotPossible("no process of these files is started with stderr=PIPE")
 
 

@@ -40,10 +40,9 @@ def end_mark(source: Source, line: int) -> str:
 
 def emptied_while_it_is_joined(desk: Desk, finding: Diagnosed) -> str:
     """What a thread still has to put is taken out until it has ended."""
-    fills = [
-        source.code(call.func.value) for source, line in list(desk.lines(finding, note="puts into a full queue")) for call in calls_at(source, line, "put")
-        if isinstance(call.func, cst.Attribute)
-    ]  # fmt: skip
+    putting = list(desk.lines(finding, note="puts into a full queue"))
+    calls = [(source, call) for source, line in putting for call in calls_at(source, line, "put")]
+    fills = [source.code(call.func.value) for source, call in calls if isinstance(call.func, cst.Attribute)]
     for source, line in list(desk.lines(finding, note="waits for the thread to end")):
         for call in calls_at(source, line, "join"):
             if not fills or not isinstance(call.func, cst.Attribute) or call.args:

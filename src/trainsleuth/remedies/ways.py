@@ -23,7 +23,7 @@ from trainsleuth.remedies import (
 from trainsleuth.remedies.desk import Desk, Diagnosed, at_the_first, in_the_files, in_what_they_import
 from trainsleuth.remedies.expressions import add_import, rewrite_as
 from trainsleuth.remedies.patch import Patch
-from trainsleuth.remedies.source import NotPossible, Source
+from trainsleuth.remedies.source import NotPossible, Source, called_name
 
 
 def freed_where_it_is_frozen(desk: Desk, finding: Diagnosed, plain: bool) -> str:
@@ -161,17 +161,24 @@ def read_as_a_copy(desk: Desk, finding: Diagnosed) -> str:
         raise NotPossible("it is not known where the data set keeps its samples")
     name, kind = kept[1].rpartition(".")[2], kept[2]
     for source in desk.sources_and_imports(finding):
-        found = [
+        reads = [
             node for node in source.all(cst.Subscript)
             if m.matches(node.value, m.Attribute(attr=m.Name(name))) and _is_read(source, node)
         ]  # fmt: skip
-        for node in found:
+        for node in reads:
             if kind == "list":
                 add_import(source, "import copy", "copy")
             rewrite_as(source, node, {"tensor": "{x}.clone()", "array": "{x}.copy()", "list": "copy.deepcopy({x})"}[kind], x=node)
-        if found:
-            lines = ", ".join(str(source.first_line(node)) for node in found)
+        if reads:
+            lines = ", ".join(str(source.first_line(node)) for node in reads)
             return f"what is read from {kept[1]} is a copy (line {lines}), so that nothing that follows changes the store"
+    for source, line in list(desk.lines(finding, note="is read here")):
+        reader = source.statement_at(line)
+        views = [call for call in source.all(cst.Call, reader) if called_name(call) in ("from_numpy", "as_tensor", "frombuffer")]
+        for call in views:
+            rewrite_as(source, call, "{x}.clone()", x=call)
+        if views:
+            return f"line {source.first_line(views[0])} makes a tensor of its own, so that nothing that follows changes the store"
     raise NotPossible(f"no line of these files reads {kept[1]}")
 
 

@@ -35,8 +35,8 @@ def rule(chart: ProcessChart) -> Verdict:
         title=f"reading a sample of {fact['dataset']} changes it where it is stored, each time once more",
         where=[Spot(at, "the sample is read here", function=True) if at else None],
         evidence=[
-            f"kept in `{fact['field']}` ({fact['kind']}): reading number {fact['readings']} of a sample changed {percent(fact['share'])} of its numbers "
-            f"once more, from {_range(fact['before'])} to {_range(fact['after'])}",
+            f"kept in `{fact['field']}` ({fact['kind']}): reading number {fact['readings']} of a sample changed {percent(fact['share'])} "
+            f"of its numbers once more, from {_range(fact['before'])} to {_range(fact['after'])}",
             "an earlier reading had changed the same sample, and that was still so",
         ],
         severity="critical" if not isinstance(now, str) and now.stuck else "warning",

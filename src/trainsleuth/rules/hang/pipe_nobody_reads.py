@@ -3,14 +3,15 @@
 What it detects
     A line of the program waits for a process that it started (`wait()`, `poll()` in a loop), and the kernel says that this process
     stands in a write to a pipe. Or the program stands in a write to the pipe of such a process, which itself stands in a write: each waits
-    until the other reads.
+    until the other reads. Or the program reads from such a process, which itself stands in a write: what it writes to is another pipe.
 Why it matters
     A pipe holds 64 KiB. A decoder, a git or an ffmpeg that prints more stands until its pipe is read, and here the one who should read waits
     for its end. Small samples go well, the first large one stands for ever.
 How it is confirmed
-    By the two stacks, and by a trial in which the line reads while it waits (`communicate()`).
+    By the two stacks; by a trial whose pipes hold more (knob `pipes-large`): it gets further by as much; and by one in which the line reads
+    while it waits (`communicate()`).
 How to cure it
-    `out, err = process.communicate()` instead of `process.wait()` before reading, or `subprocess.run(…, capture_output=True)`.
+    No pipe for what nobody reads. `out, err = process.communicate()` instead of `process.wait()` before reading, or `subprocess.run(…, capture_output=True)`.
 When it is wrong
     A child that waits for a slow reader which is a third process; that one would have to stand still as well.
 """
@@ -25,7 +26,10 @@ READS = ("pipe_read", "anon_pipe_read", "pipe_wait_readable")
 WRITES = ("pipe_write", "anon_pipe_write", "pipe_wait_writable")
 
 
-@run_rule("hang/pipe-nobody-reads", explains=STANDSTILLS, settled_by=("pipes-large",), masks=("hang/dataloader-worker", "hang/input-blocked", "hang/queue-nobody-feeds"))
+@run_rule(
+    "hang/pipe-nobody-reads", explains=STANDSTILLS, settled_by=("pipes-large",),
+    masks=("hang/dataloader-worker", "hang/input-blocked", "hang/queue-nobody-feeds"),
+)  # fmt: skip
 def rule(run: RunChart) -> Verdict:
     still = run.standstill()
     for process in still.python() if still is not None else ():

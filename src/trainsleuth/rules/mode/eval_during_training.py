@@ -12,7 +12,8 @@ How to cure it
     Call `model.train()` at the start of each epoch, after validation.
 When it is wrong
     Frozen BatchNorm that has learnt its statistics, in a model that is in train mode, is a known practice: silent. A model without such
-    layers does not care: silent. A part that is looked at on its own in eval mode now and then, and trained within the whole: silent. Teachers, perceptual losses and attacks run in eval mode and are not what is trained.
+    layers does not care: silent. A part that is looked at on its own in eval mode now and then, and trained within the whole: silent.
+    Teachers, perceptual losses and attacks run in eval mode and are not what is trained.
 """
 
 from trainsleuth.case.chart import ProcessChart

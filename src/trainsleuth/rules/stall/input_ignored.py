@@ -67,7 +67,9 @@ def equal_predictions(calls: LossCalls) -> tuple[float, float] | None:
         if classes
         else [max(abs(a), abs(b)) for a, b in zip(calls.numbers("input_least")[-3:], calls.numbers("input_most")[-3:])]
     )
-    if len(spreads) < 3 or len(sizes) < 3 or not all(map(math.isfinite, (*spreads, *sizes))) or any(spread > EQUAL * size for spread, size in zip(spreads, sizes)) or min(sizes) == 0:
+    if len(spreads) < 3 or len(sizes) < 3 or not all(map(math.isfinite, (*spreads, *sizes))):
+        return None  # too few, or masked with infinity, as similarities are
+    if any(spread > EQUAL * size for spread, size in zip(spreads, sizes)) or min(sizes) == 0:
         return None
     if not classes and min(calls.numbers("target_row_spread")[-3:] or [0]) == 0:
         return None
