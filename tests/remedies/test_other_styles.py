@@ -18,6 +18,154 @@ STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
     (
         "stall/params-not-in-optimizer",
         """
+        class Reader(nn.Module):
+            def settle(self, scale):
+                with torch.no_grad():
+                    for cell in self.cells:
+                        cell.kernel = torch.nn.Parameter(cell.kernel * scale, requires_grad=True)
+                    self.out.bias = nn.Parameter(torch.zeros(7))
+                self.scale = scale
+        """,
+        ["cell.kernel =|a new parameter in the place of one of the same shape, made after the optimizer"], [],
+        ["cell.kernel = torch.nn.Parameter(cell.kernel * scale, requires_grad=True)", "self.out.bias = nn.Parameter(torch.zeros(7))"],
+        ["cell.kernel.data.copy_(cell.kernel * scale)", "self.out.bias.data.copy_(torch.zeros(7))"],
+    ),
+    (
+        "stall/unregistered-modules",
+        """
+        class Chain:
+            def __init__(self, steps):
+                self.steps = steps
+
+        class Net(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.chain = Chain([nn.Linear(width, width) for _ in range(3)])
+        """,
+        ["self.chain =|not registered"], ["chain.steps[0] (Linear), chain.steps[1] (Linear): gradient in every window"],
+        [], ["self.chain_modules = torch.nn.ModuleList(self.chain.steps)"],
+    ),
+    (
+        "schedule/never-stepped",
+        """
+        class Fit:
+            def __init__(self, net, steps):
+                self.opt = torch.optim.AdamW(net.parameters())
+                self.plan = get_linear_schedule_with_warmup(self.opt, 100, steps)
+
+            def update(self, loss):
+                loss.backward()
+                self.scaler.step(self.opt)
+                self.scaler.update()
+                self.opt.zero_grad()
+        """,
+        ["self.plan =|this LambdaLR is never stepped", "self.scaler.step(self.opt)|the optimizer steps here, without it"], [],
+        [], ["self.plan.step()"],
+    ),
+    (
+        "schedule/never-stepped",
+        """
+        class Task(LightningModule):
+            def configure_optimizers(self):
+                adam = torch.optim.Adam(self.parameters(), lr=0.1)
+                plan = LinearLR(adam, start_factor=0.01, total_iters=500)
+                return adam
+        """,
+        ["plan = LinearLR|this LinearLR is never stepped"], [],
+        ["return adam"], ['return {"optimizer": adam, "lr_scheduler": {"scheduler": plan, "interval": "step"}}'],
+    ),
+    (
+        "checkpoint/restores-nothing",
+        """
+        import torch
+
+        def train(net, epochs):
+            for epoch in range(epochs):
+                if validate(net) > best:
+                    best, weights = validate(net), net.state_dict()
+        """,
+        ["best, weights =|keeps references, which every later change changes, too"], [],
+        ["best, weights = validate(net), net.state_dict()"], ["import copy", "best, weights = validate(net), copy.deepcopy(net.state_dict())"],
+    ),
+    (
+        "data/samples-rewritten",
+        """
+        class Scans(Dataset):
+            def __init__(self, volume):
+                self.volume = volume
+                self.volume[0] = 0
+
+            def __getitem__(self, i):
+                return self.transform(torch.from_numpy(self.volume[i]))
+        """,
+        ["def __getitem__|the sample is read here"], ["kept in `volume` (array): reading number 3 of a sample changed 100 % of its numbers"],
+        ["return self.transform(torch.from_numpy(self.volume[i]))"], ["return self.transform(torch.from_numpy(self.volume[i].copy()))"],
+    ),
+    (
+        "data/samples-rewritten",
+        """
+        class Scans(Dataset):
+            def __getitem__(self, i):
+                pixels = self.reader(i)
+                return self.transform(torch.as_tensor(pixels))
+        """,
+        ["def __getitem__|the sample is read here"], ["kept in `reader.block` (array): reading number 3 of a sample changed 100 % of its numbers"],
+        ["return self.transform(torch.as_tensor(pixels))"], ["return self.transform(torch.as_tensor(pixels).clone())"],
+    ),
+    (
+        "ranks/diverged-weights",
+        """
+        import torch
+        import torch.distributed as dist
+
+        class Loop:
+            def __init__(self, net):
+                self.net = DDP(net)
+
+            def step(self, x, y):
+                loss = inner(self.net).loss(x, y)
+                loss.backward()
+                self.opt.step()
+        """,
+        ["loss = inner|the model that is wrapped is called here, past the wrapper", "self.net = DDP|wrapped here"], [],
+        [],
+        ["for p in self.net.parameters():", "if p.grad is not None:", "dist.all_reduce(p.grad)", "p.grad /= dist.get_world_size()"],
+    ),
+    (
+        "hang/queue-nobody-feeds",
+        """
+        import queue
+
+        class Ahead:
+            def work(self):
+                for batch in self.source:
+                    self.ready.put(batch)
+
+            def stop(self):
+                self.done.set()
+                self.helper.join()
+        """,
+        ["self.helper.join()|waits for the thread to end", "self.ready.put(batch)|Thread-1 puts into a full queue here"], [],
+        [],
+        ["from queue import Empty", "while self.helper.is_alive():", "try:", "self.ready.get(timeout=0.1)", "except Empty:", "pass"],
+    ),
+    (
+        "hang/pipe-nobody-reads",
+        """
+        class Tool:
+            def __init__(self, command):
+                self.child = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+
+            def ask(self, text):
+                self.child.stdin.write(text)
+                return self.child.stdout.readline()
+        """,
+        ["return self.child.stdout|reads from the process here", "self.child = Popen|and the process writes here, to a pipe that is full"], [],
+        ["self.child = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE)"], ["self.child = Popen(command, stdin=PIPE, stdout=PIPE)"],
+    ),
+    (
+        "stall/params-not-in-optimizer",
+        """
         def build(model, cfg):
             named = model.named_parameters()
             decay = [p for n, p in named if p.ndim > 1]

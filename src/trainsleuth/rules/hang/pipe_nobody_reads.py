@@ -11,7 +11,8 @@ How it is confirmed
     By the two stacks; by a trial whose pipes hold more (knob `pipes-large`): it gets further by as much; and by one in which the line reads
     while it waits (`communicate()`).
 How to cure it
-    No pipe for what nobody reads. `out, err = process.communicate()` instead of `process.wait()` before reading, or `subprocess.run(…, capture_output=True)`.
+    No pipe for what nobody reads; `out, err = process.communicate()` instead of `process.wait()` before reading, or
+    `subprocess.run(…, capture_output=True)`.
 When it is wrong
     A child that waits for a slow reader which is a third process; that one would have to stand still as well.
 """
