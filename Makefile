@@ -6,7 +6,7 @@ TORCH := torch==2.13.0
 # Some virtual machines advertise AMX and do not bear it: any bfloat16 matrix product ends there by SIGILL. Elsewhere this costs speed alone.
 export ONEDNN_MAX_CPU_ISA ?= AVX512_CORE_BF16
 
-.PHONY: demo test test-all zoo zoo-prove zoo-fix bench lint docs setup clean
+.PHONY: demo test test-all zoo zoo-prove zoo-fix folklore bench lint docs setup clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/trainsleuth demo
@@ -30,6 +30,9 @@ zoo-fix: $(VENV)/.frameworks
 
 zoo-prove: $(VENV)/.frameworks
 	$(BIN)/python zoo/prove.py --fix --jobs $$(nproc)
+
+folklore: $(VENV)/.frameworks
+	$(BIN)/python zoo/folklore.py
 
 bench: $(VENV)/.dev
 	$(BIN)/pip install --quiet torchmortem  # the monitor that we measure ourselves against

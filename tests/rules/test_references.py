@@ -118,7 +118,7 @@ from torch import nn
 
 torch.manual_seed(0)
 body, head = nn.Sequential(nn.Linear(8, 16), nn.ReLU()), nn.Linear(16, 3)
-optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
+optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.3)
 for _ in range(60):
     CLEAR
     x = torch.randn(32, 8)
