@@ -307,6 +307,17 @@ SMALL: list[tuple[str, dict[str, Any], str, str]] = [
      "from torch.utils.tensorboard import SummaryWriter\nboard = SummaryWriter('board')\nseen = []\n"
      "board._get_file_writer = lambda: type('Into', (), {'add_summary': lambda _, event, step, wall: seen.append(step)})()\n"
      "for step in (0, 1, 0, 1, None):\n    board.add_scalar('loss', 1.0, step)\nprint(seen)", "[0, 1, 2, 3, None]"),
+    ("state-copied", {},
+     "net = nn.Linear(2, 2)\nkept = net.state_dict()\nnn.init.zeros_(net.weight)\nprint(bool(kept['weight'].any()), list(kept))",
+     "True ['weight', 'bias']"),
+    ("samples-kept", {},
+     "from torch.utils.data import DataLoader, Dataset\n"
+     "class Rows(Dataset):\n    def __len__(self):\n        return 4\n    def __getitem__(self, i):\n        return stored[i].mul_(0)\n"
+     "stored, rows = x[:4].clone(), Rows()\nrows.stored = stored\n"
+     "print([float(batch.abs().sum()) for batch in DataLoader(rows, 2)], torch.equal(stored, x[:4]))", "[0.0, 0.0] True"),
+    ("pipes-large", {},
+     "import subprocess, sys\nloud = 'import sys; sys.stderr.write(200_000 * chr(65))'\n"
+     "print(subprocess.Popen([sys.executable, '-c', loud], stderr=subprocess.PIPE).wait(60))", "0"),
     ("folder-per-writer", {},
      "from torch.utils.tensorboard import SummaryWriter\none, other = SummaryWriter('board'), SummaryWriter('board')\n"
      "print(one.log_dir != other.log_dir, {w.log_dir.split('/')[0] for w in (one, other)})", "True {'board'}"),
