@@ -281,9 +281,11 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
     if open_still and bench.goes_on_to_the_end():
         yield Note(f"{finding.id}: trials that are shorter than the run leave it open, so they go on as far as it did ({bench.windows:,} steps)")
         best = yield from _best_of(bench, finding, knobs, rewrites, share)
+    by_kernels = finding.rule.startswith("hang/openmp") or finding.rule in ("hang/fork-with-live-threads", "hang/dataloader-worker", *STANDSTILLS)
+    if best is not None and by_kernels and knobs:
+        best = yield from _with_its_pace(bench, finding, knobs[0], best)
     if best is not None:
         yield Settled(finding.id, best)
-    by_kernels = finding.rule.startswith("hang/openmp") or finding.rule in ("hang/fork-with-live-threads", "hang/dataloader-worker", *STANDSTILLS)
     if best is None or best.status == "refuted" or (by_kernels and best.status == "confirmed"):
         yield from _try_others(bench, finding, others if best is None or best.status == "refuted" else [*knobs[1:], *others], share)
 
@@ -325,6 +327,23 @@ def _experiments(bench: Bench, finding: Suspected, knobs: Sequence[Knob], rewrit
 ORDER = ("confirmed", "refuted", "workaround", "inconclusive", "not applicable")
 
 
+def _with_its_pace(bench: Bench, finding: Suspected, knob: Knob, verdict: Verdict) -> Generator[Event, None, Verdict]:
+    """What a way out costs in speed: run once more with nothing beside it, where trials that share the cores say little."""
+    if verdict.status not in ("confirmed", "workaround") or symptom_of(finding, bench.chart) != "hang":
+        return verdict
+    settings = (knob.setting(finding.where), Setting("nothing"))
+    alone = bench.trial("knob", f"{knob.label}, alone", settings, watched=[Path(place.file) for place in finding.where], standing=True)
+    pace: float | None = None
+    try:
+        for event in bench.run([alone]):
+            if isinstance(event, Done) and event.known.outcome.kind in ("healthy", "stalled"):
+                pace = event.known.outcome.pace
+            yield event
+    except OutOfTime:
+        return verdict
+    return verdict if pace is None else replace(verdict, why=f"{verdict.why}; with nothing beside it, {1000 * pace:.0f} ms a step")
+
+
 def _try_others(bench: Bench, finding: Suspected, knobs: Sequence[Knob], share: int) -> Iterator[Event]:
     """What else makes the symptom go away: each knob once. For a hang whose cause is known, that is the table of its cures."""
     for knob in knobs:
@@ -344,7 +363,8 @@ def _one_suspicion(bench: Bench, finding: Suspected, knob: Knob, share: int = 1,
             return
     for event in _decide(experiment, cause, f"knob/{knob.name}", once):
         if isinstance(event, Verdict):
-            yield Settled(finding.id, event, knob.changes)
+            paced = (yield from _with_its_pace(bench, finding, knob, event)) if once else event
+            yield Settled(finding.id, paced, knob.changes)
         else:
             yield event
 
