@@ -122,7 +122,8 @@ REMEDIES: dict[str, Remedy] = {
         (at_the_first(graph_cuts.detached_for_the_first_only), at_the_first(graph_cuts.listed_first),
          at_the_first(graph_cuts.buffer_of_tensors), at_the_first(graph_cuts.straight_through, note="the slope of"),
          at_the_first(graph_cuts.uncut),
-         at_the_first(graph_cuts.gradients_on)),
+         at_the_first(graph_cuts.gradients_on),
+         in_the_files(learning_rate.factor_divided_truly)),
     ),
     "stall/sample-without-gradient": Remedy(
         "Draw by rsample() instead of sample().", (at_the_first(graph_cuts.reparameterised, note="cuts the graph here"),),

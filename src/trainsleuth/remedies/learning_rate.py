@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import libcst as cst
+from libcst import matchers as m
 
-from trainsleuth.remedies.expressions import argument, called, calls_at, number_of
+from trainsleuth.remedies.expressions import argument, called, calls_at, number_of, rewrite_as
 from trainsleuth.remedies.frameworks import HUGGING_FACE
 from trainsleuth.remedies.source import NotPossible, Source, called_name, everything, names_in
 from trainsleuth.remedies.values import assigned, written_out
@@ -116,3 +117,17 @@ def _divide(source: Source, node: cst.BaseExpression, factor: float) -> str:
     after = f"{before / factor:g}"
     source.replace(value, cst.parse_expression(after))
     return f"the learning rate is {after} instead of {source.code(value)} (line {source.first_line(value)})"
+
+
+def factor_divided_truly(source: Source) -> str:
+    """`self.scale = a // b`, by which something is multiplied, is 0 where a is smaller than b: it is divided with its fraction."""
+    for node in source.all(cst.Assign):
+        owner, target, value = source.enclosing(node, cst.ClassDef), node.targets[0].target, node.value
+        if owner is None or not isinstance(target, cst.Attribute) or not m.matches(value, m.BinaryOperation(operator=m.FloorDivide())):
+            continue
+        name = source.code(target)
+        products = [part for part in source.all(cst.BinaryOperation, owner) if isinstance(part.operator, cst.Multiply)]
+        if any(name in (source.code(part.left), source.code(part.right)) for part in products):
+            rewrite_as(source, value, "{x} / {y}", x=value.left, y=value.right)  # type: ignore[attr-defined]
+            return f"{name} is a fraction, where whole division makes it 0 (line {source.first_line(node)})"
+    raise NotPossible("no factor of these files is divided by whole numbers")

@@ -156,6 +156,11 @@ class Bench:
         """Make trials as long as the run was, if they were shorter and the budget allows it."""
         return not self.asked and not self._start and self.windows < self.seen and not self.reach(self.seen)
 
+    def include_the_end(self) -> None:
+        """A trial that goes as far as the run did ends by itself: what is validated behind the last step is part of it."""
+        if not self.asked and self.windows >= self.seen:
+            self.windows = self.seen + 1
+
     def seconds_a_window(self) -> float:
         times = max((each.window_times for each in self.chart.training()), key=len, default=[])
         if len(times) < 2 or times[-1][0] <= times[0][0]:

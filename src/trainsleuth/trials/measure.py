@@ -25,7 +25,7 @@ from trainsleuth.rules.origins import has_recovered
 from trainsleuth.rules.stall.dead_units import DEAD, RECTIFIERS
 from trainsleuth.trials.lines import as_it_is
 from trainsleuth.trials.sandbox import Ended
-from trainsleuth.trials.scores import scaler_words, scores
+from trainsleuth.trials.scores import figures, scaler_words, scores
 from trainsleuth.trials.trial import FROM_OUTSIDE, Kind, Learning, Outcome, Trial, facts_of
 
 LEAST_DROP = 0.02  # of the loss at the start: less is no learning, however exact
@@ -75,6 +75,7 @@ def measure(trial: Trial, folder: Path, ended: Ended) -> Outcome:
         cut=ended.kind == "time",
         crash_kind=str(next((each.crash["kind"] for each in charts if each.crash), "")) if kind == "crash" else "",
         scores=scores(chart, folder / "output.txt"),
+        figures=figures(folder / "output.txt"),
         scaler=scaler_words(chart),
         weights=sum(parameter.count for parameter in chart.called_parameters()),
         gradients=_first_gradients(chart),

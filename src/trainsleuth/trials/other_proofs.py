@@ -172,17 +172,20 @@ def beside_the_same_again(runs: Runs, symptom: Symptom) -> Judged:
 
 def changes_the_scores(runs: Runs) -> Judged:
     """For a validation that says something else than it should: without the mechanism its scores differ, and a repeat gives the same."""
-    own, without = runs.control.scores, runs.turned.scores
+    kinds = ("scores", "figures")  # what is known to be a score, else whatever is printed under a name
+    said = {kind: [getattr(one, kind) for one in (runs.control, runs.turned, *runs.placebos)] for kind in kinds}
+    own, without, *repeats = next((rows for rows in said.values() if set(rows[0]) & set(rows[1])), said["scores"])
     shared = [name for name in own if name in without]
     if not shared:
         return "inconclusive", "the mechanism is real and was removed, but the trials log and print no score of a validation to compare", ""
-    if not runs.placebos or any(placebo.scores.get(name) != own[name] for placebo in runs.placebos for name in shared):
+    repeated = [name for name in shared if all(repeat.get(name) == own[name] for repeat in repeats)]
+    if not repeats or not repeated:
         return "inconclusive", "the program does not repeat its own scores, so a change of them shows nothing", ""
-    other = [name for name in shared if without[name] != own[name]]
+    other = [name for name in repeated if without[name] != own[name]]
     if not other:
-        return "refuted", f"all {len(shared)} scores are the same, with the mechanism and without: it does no harm here", ""
-    said = ", ".join(f"{name} {without[name]:.4g} instead of {own[name]:.4g}" for name in other[:3])
-    return "confirmed", f"without the mechanism validation says {said}; a run that is only repeated gives the same as before", ""
+        return "refuted", f"all {len(repeated)} scores are the same, with the mechanism and without: it does no harm here", ""
+    words = ", ".join(f"{name} {without[name]:.4g} instead of {own[name]:.4g}" for name in other[:3])
+    return "confirmed", f"without the mechanism validation says {words}; a run that is only repeated gives the same as before", ""
 
 
 def scores_better(runs: Runs) -> Judged:

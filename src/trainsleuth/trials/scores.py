@@ -20,6 +20,12 @@ def scores(chart: ProcessChart, printed: Path) -> dict[str, float]:
     return dict(list(found.items())[:MOST_SCORES])
 
 
+def figures(printed: Path) -> dict[str, float]:
+    """The last value of each other number that is printed under a name: it may be a score, and at least it can be compared."""
+    found = {name: value for name, value in _printed(printed).items() if role_of(name) in ("other", "value", "reward") and math.isfinite(value)}
+    return dict(list(found.items())[:MOST_SCORES])
+
+
 def _tells(name: str) -> bool:
     role = role_of(name)
     return split_of(name) != "train" and (role in ("score", "error") or (role == "loss" and split_of(name) == "val"))

@@ -22,6 +22,8 @@ from trainsleuth.trials.smallest import leave_out
 from trainsleuth.trials.trial import Known, Role, Setting, Trial
 from trainsleuth.trials.verdict import (
     BESIDE_A_REPEAT,
+    PROVED_BY_SCORES,
+    SEEN_IN_SCORES,
     Verdict,
     judge,
     judge_suspicion,
@@ -276,6 +278,8 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
     late = bench.reach(_known_at(bench, finding))
     if late:
         yield Note(f"{finding.id}: {late}")
+    if finding.rule in (*PROVED_BY_SCORES, *SEEN_IN_SCORES):
+        bench.include_the_end()
     best = yield from _best_of(bench, finding, knobs, rewrites, share)
     open_still = best is not None and best.status == "inconclusive" and symptom_of(finding, bench.chart) != "hang"
     if open_still and bench.goes_on_to_the_end():

@@ -96,6 +96,7 @@ class Outcome:
     cut: bool = False  # the time was over before it came to an end
     crash_kind: str = ""
     scores: Mapping[str, float] = field(default_factory=dict)  # the last value of each metric that was logged or printed
+    figures: Mapping[str, float] = field(default_factory=dict)  # the last value of what else is printed under a name that nobody knows
     scaler: str = ""  # what a gradient scaler did, in words
     weights: int = 0  # numbers that the model holds
     gradients: Mapping[str, float] = field(default_factory=dict)  # by parameter, the size of the first that was looked at

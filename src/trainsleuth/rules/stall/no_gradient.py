@@ -4,7 +4,7 @@ What it detects
     Parameters that are trainable, held by an optimizer, and part of a module that was called in a training forward never had a
     gradient in three windows, while others did. The deep window names the cut: `.detach()`, `.data`, `.item()`, numpy, `no_grad`.
     If the whole graph is cut, torch raises; then the line is named all the same. Or their gradient is exactly zero in every look, behind an
-    operation without a slope (sign, round, floor).
+    operation without a slope (sign, round, floor), or, of all that an optimizer trains, for no such reason: then it is multiplied by zero.
 Why it matters
     The layers stay as they were initialised, and the rest learns on top of random features.
 How it is confirmed
@@ -17,6 +17,7 @@ When it is wrong
     output nobody uses, unless the loss stands still.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from trainsleuth.case.chart import ProcessChart
@@ -27,6 +28,7 @@ from trainsleuth.rules.wording import count, elements, names
 
 ModulePath = tuple[str | None, str]  # the model that was called, and the path of the module in it
 MINOR = 0.3  # share of the trainable numbers: models often compute a little more than a loss uses (a last update, a pooled output)
+MANY_ZEROS = 20  # windows of an optimizer: something that starts at zero has moved by then
 NO_GRAPH = "does not require grad and does not have a grad_fn"
 WORDS = {
     "detach": "`.detach()` cuts the graph here", "detach_": "`.detach_()` cuts the graph here",
@@ -50,7 +52,7 @@ def rule(chart: ProcessChart) -> Verdict:
             statement="the graph is cut before the loss, or every parameter is frozen",
             advice=["Look for `.detach()`, `.item()`, `no_grad` or frozen parameters between the model and the loss."],
         )
-    never_traced = _only_without_gradients(chart) or _behind_steps(chart)
+    never_traced = _only_without_gradients(chart) or _behind_steps(chart) or _times_zero(chart)
     if never_traced is not None:
         return never_traced
     silent = [
@@ -123,6 +125,37 @@ def _behind_steps(chart: ProcessChart) -> Seen | None:
         statement=f"`{name}` stands between these layers and the loss",
         advice=[f"Let the gradient pass straight through: y = x + (torch.{name}(x) - x).detach()."],
     )  # fmt: skip
+
+
+def only_zeros(parameters: Sequence[Parameter]) -> bool:
+    """Whether all of these get gradients, and only zeros, in every look."""
+    return bool(parameters) and all(p.zero_gradient >= 3 and p.zero_gradient == p.looks for p in parameters)
+
+
+def _times_zero(chart: ProcessChart) -> Seen | None:
+    """All that an optimizer trains gets gradients that are exactly zero, in every look: what comes of it is multiplied by zero."""
+    for optimizer in chart.optimizers.values():
+        held = [p for number in optimizer.parameters if (p := chart.parameters.get(number)) is not None and p.trainable and p.model]
+        whole = all(p.dtype in ("float32", "float64") for p in held) and not chart.scalers
+        now = standing(chart)
+        if not only_zeros(held) or not whole or optimizer.windows < MANY_ZEROS or isinstance(now, str) or not now.still:
+            continue
+        made = list(dict.fromkeys(p.made_at for p in held if p.made_at))
+        return Seen(
+            title=f"all {count(held, 'parameter')} that are trained get a gradient of exactly zero",
+            where=[
+                *[Spot(at, "made here, and has no effect on the loss") for at in made[:2]],
+                *([Spot(optimizer.at, "this optimizer trains them")] if optimizer.at else []),
+            ],
+            evidence=[
+                f"{names(held)}: a gradient of zeros in {held[0].zero_gradient} of {held[0].looks} windows looked at, {elements(held):,} numbers",
+                "the graph leads from the loss to them, so a factor on the way is zero",
+            ],
+            step=3,
+            statement="what these layers give is multiplied by zero on its way to the loss",
+            advice=["Print the factors behind these layers: a scale that integer division makes 0, a gate or a loss weight of 0, an empty mask."],
+        )
+    return None
 
 
 def _modules_of(parameter: Parameter) -> list[ModulePath]:

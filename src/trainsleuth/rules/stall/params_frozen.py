@@ -19,6 +19,7 @@ When it is wrong
 from trainsleuth.case.chart import ProcessChart
 from trainsleuth.case.entries import Parameter, place
 from trainsleuth.rules.kinds import Missing, Seen, Spot, Verdict, cause_rule
+from trainsleuth.rules.stall.no_gradient import only_zeros
 from trainsleuth.rules.standing import Standing, standing
 from trainsleuth.rules.wording import count, elements, names
 
@@ -46,6 +47,8 @@ def rule(chart: ProcessChart) -> Verdict:
     places = {p.frozen_at for p in frozen if p.frozen_at}
     largest = sorted(places, key=lambda at: -elements([p for p in frozen if p.frozen_at == at]))
     left = [p for p in called if p.trainable]
+    if only_zeros(left):
+        return None  # it is not what is frozen that keeps the rest from learning
     return Seen(
         title=f"{_share(frozen, called)} of the model is frozen"
         + (", and the rest does not learn" if stuck else " at its random start"),
