@@ -235,7 +235,7 @@ def test_a_day_at_two_thousand_steps_a_second_stays_below_200_mb(case: Case, mon
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     model(torch.randn(2, 4)).sum().backward()
     watching = watch.Watch(torch, FactWriter(str(case.facts), lambda: {"world": None}), Heartbeat(str(case.beats)), 0.01)
-    record = watching.optimizers[1] = OptimizerRecord("o1", optimizer, ("/x/train.py", 3, "main"))
+    record = watching.optimizers[1] = OptimizerRecord("o1", optimizer, ("/x/train.py", 3, "main"), watching.parameters.number)
     called = watching.models[1] = ModelRecord("m1", model)
     watching.facts.write("optimizer", id="o1", kind="Adam", at=None, groups=[], params=[])
     loss = torch.tensor(0.693147)

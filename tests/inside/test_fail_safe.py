@@ -19,8 +19,9 @@ from trainsleuth.supervise.session import finish
 
 HERE = Path(__file__).parent
 NAMES = (
-    "environment", "seeds", "freezing", "compiling", "optimizers", "autograd", "modules", "grad_modes", "losses", "scalers", "precision",
-    "schedulers", "loaders", "loggers", "checkpoints", "checkpointing", "functions", "threads", "collectives",
+    "environment", "seeds", "freezing", "compiling", "optimizers", "autograd", "modules", "kept_states", "grad_modes", "losses",
+    "scalers", "precision", "schedulers", "stored_samples", "loaders", "loggers", "checkpoints", "checkpointing", "functions", "threads",
+    "collectives",
 )  # fmt: skip
 
 
