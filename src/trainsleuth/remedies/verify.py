@@ -35,7 +35,7 @@ NOT_LEARNING = frozenset(("stall/flat-loss", "stall/uniform-predictions"))
 HARM_ELSEWHERE = (
     "mode/", "ranks/", "data/labels", "data/not-shuffled", "stall/probabilities-not-logs",
     "data/workers-share", "data/end-never", "schedule/step-order", "schedule/reset-on-resume", "stall/metric",
-    "logging/", "precision/", "autograd/silently", "autograd/custom-backward", "checkpoint/random", "nan/bad-sample",
+    "logging/", "precision/", "autograd/silently", "autograd/custom-backward", "checkpoint/random", "checkpoint/restores", "nan/bad-sample",
 )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def check(bench: Bench, finding: Diagnosed, patch: Patch, windows: int | None = 
         yield from _check_precision(bench, patch)
         return
     recorded = _shown(bench.case.facts, None)
-    bench = replace(bench, windows=windows or _windows(bench, recorded))
+    bench = replace(bench, windows=windows or _windows(bench, recorded, getattr(finding, "step", None) or 0))
     watched = [Path(place.file) for place in finding.where]
     loss_at = bench.loss_named_by(finding.where)
     remedy = bench.trial("remedy", "patched", files=patch.files, watched=watched, loss_at=loss_at)
@@ -125,10 +125,12 @@ def _check_precision(bench: Bench, patch: Patch) -> Iterator[Event | Checked]:
     yield done
 
 
-def _windows(bench: Bench, recorded: Shown) -> int:
-    """As many steps as the run had, and more where it broke: a patched run must come past that point."""
-    seen = 2 * recorded.windows if recorded.crashed or recorded.stood else recorded.windows
-    return max(bench.windows, min(seen, MOST_WINDOWS))
+def _windows(bench: Bench, recorded: Shown, known_at: int) -> int:
+    """As many steps as the run had, up to a limit; more, as far as the time allows, where only what comes later can tell: a run that broke must
+    come past that point, and what was known at a late step must be reached."""
+    needed = 2 * recorded.windows if recorded.crashed or recorded.stood else known_at
+    affordable = int(bench.left() / 4 / max(bench.seconds_a_window(), 1e-6))
+    return max(bench.windows, min(recorded.windows, MOST_WINDOWS), min(needed, max(MOST_WINDOWS, affordable)))
 
 
 def _runs(bench: Bench, patch: Patch, wanted: Sequence[Trial]) -> Iterator[Iterator[Event]]:
