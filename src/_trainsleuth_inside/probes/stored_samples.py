@@ -54,8 +54,12 @@ def install(watch: Watch, probe: Probe) -> None:
         count["fetches"] += 1
         known = samples.setdefault(id(dataset), {})
         listed = indices if isinstance(indices, (list, tuple)) else [indices]
-        if len(known) < WATCHED and listed and isinstance(listed[0], int):
+        if not listed or not isinstance(listed[0], int):  # keys of the program's own
+            return []
+        if len(known) < WATCHED:
             known.setdefault(listed[0], Sample())
+        if known.keys().isdisjoint(listed):
+            return []
         wanted = [(index, one) for index in listed if (one := known.get(index)) is not None and one.readings < READINGS]
         looked_at = []
         for index, one in wanted:
