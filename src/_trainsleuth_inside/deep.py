@@ -14,6 +14,7 @@ from _trainsleuth_inside.aside import readable
 from _trainsleuth_inside.drawn_samples import DrawnSamples, can_reparameterise, that_score
 from _trainsleuth_inside.graph import nodes, signed
 from _trainsleuth_inside.guard import Probe
+from _trainsleuth_inside.masked_samples import MaskedSamples
 from _trainsleuth_inside.samples import KINDS, Samples
 from _trainsleuth_inside.standing import stands_for
 from _trainsleuth_inside.tokens import is_tokens
@@ -64,6 +65,7 @@ class DeepWindow:
         self._not_last: List[List[Any]] = []  # softmaxes over another axis than the last
         self._flat: List[List[Any]] = []  # operations whose slope is zero
         self._drawn = DrawnSamples(watch.torch)
+        self._masked = MaskedSamples(watch.torch)
         self._steps_first: List[Tuple[Call, List[int]]] = []  # modules that take the first axis for the steps, and what they were given
         self._pairs: List[List[Any]] = []  # where a column meets a row of the same length
         self._tokens: List[Any] = []  # what was looked up in embeddings
@@ -87,7 +89,7 @@ class DeepWindow:
         return True
 
     def call(self, original: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
-        record = self._start(module, args)
+        record = self._start(module, args, kwargs)
         try:
             result = original(module, *args, **kwargs)
         finally:
@@ -97,7 +99,7 @@ class DeepWindow:
             self._finish(record, result)
         return result
 
-    def _start_call(self, module: Any, args: Any) -> Optional[Call]:
+    def _start_call(self, module: Any, args: Any, kwargs: Any) -> Optional[Call]:
         if len(self._calls) >= MOST_CALLS:
             return None
         began = time.perf_counter()
@@ -106,6 +108,8 @@ class DeepWindow:
         self._stack.append(record.order)
         record.at = places.of_frame(sys._getframe(3))
         record.grad_on = self._torch.is_grad_enabled()
+        with self._plainly():
+            self._masked.look(module, args, kwargs, record.at)
         if record.parent < 0 or module._parameters:
             with self._plainly():
                 given = _first_tensor(self._torch, args)
@@ -387,6 +391,7 @@ class DeepWindow:
         steps_first = [
             [self._path(call), type(call.module).__name__, shape, call.at] for call, shape in self._steps_first if call.node in reachable
         ]
+        masked = self._masked
         self._forget()
         reached = [watch.parameters.number(leaf) for leaf in leaves]
         window = watch.windows
@@ -407,8 +412,14 @@ class DeepWindow:
         from _trainsleuth_inside.movement import read_all
 
         read_all(watch, numbers, write)
+        if masked.rows:
+            read_all(watch, masked.numbers, lambda values: self._tell_masked(masked.rows, values))
         cost, self._cost = self._cost + time.perf_counter() - began, 0.0
         watch.depth.paid(cost, watch.windows + 1, watch.period.seconds)
+
+    def _tell_masked(self, rows: List[Any], values: List[Any]) -> None:
+        for (kind, at), found in zip(rows, values):
+            self._watch.facts.write("masked", kind=kind, at=at, values=found)
 
     def _look_at_hand_made_steps(self, leaves: List[Any], at: Optional[places.Place]) -> None:
         """Without any optimizer: how many tensors the program has changed since the backward before, and how many of these still hold
@@ -445,6 +456,7 @@ class DeepWindow:
         self._calls, self._cuts, self._stack, self._of_one, self._pairs, self._tokens, self._given = [], [], [], [], [], [], []
         self._samples, self._log_softmaxes, self._not_last, self._flat = Samples(self._torch), [], [], []
         self._drawn, self._steps_first, self._walks = DrawnSamples(self._torch), [], 0
+        self._masked = MaskedSamples(self._torch)
 
     def _walk(self, root: Any) -> Tuple[List[Any], List[Any], List[List[Any]]]:
         seen: Dict[int, Any] = {}

@@ -16,6 +16,33 @@ from trainsleuth.rules.catalogue import all_rules
 # rule, source, lines of the finding (`text|note`), evidence, lines taken out, lines put in
 STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
     (
+        "stall/mask-inverted",
+        """
+        class Reader(nn.Module):
+            def forward(self, tokens, real):
+                seen, _ = self.attention(tokens, tokens, tokens, key_padding_mask=real > 0)
+                return self.out(seen.mean(1))
+        """,
+        ["seen, _ =|this mask hides 60 % of the places from the MultiheadAttention"], [],
+        ["seen, _ = self.attention(tokens, tokens, tokens, key_padding_mask=real > 0)"],
+        ["seen, _ = self.attention(tokens, tokens, tokens, key_padding_mask=~(real > 0))"],
+    ),
+    (
+        "stall/no-gradient",
+        """
+        class Adapter(nn.Module):
+            def __init__(self, inner, rank, strength):
+                super().__init__()
+                self.per_rank = strength // rank
+                self.half = rank // 2
+
+            def forward(self, x):
+                return self.inner(x) + self.up(self.down(x)) * self.per_rank
+        """,
+        ["self.per_rank =|made here, and has no effect on the loss"], [],
+        ["self.per_rank = strength // rank"], ["self.per_rank = strength / rank"],
+    ),
+    (
         "stall/params-not-in-optimizer",
         """
         class Reader(nn.Module):

@@ -247,3 +247,47 @@ def test_a_warm_up_that_nobody_steps(run_source: Run) -> None:
 def test_a_schedule_that_is_stepped_or_begins_at_its_full_rate_is_no_finding(run_source: Run, factor: str, step: str) -> None:
     seen = run_source(UNSTEPPED.replace("FACTOR", factor).replace("STEP", step))
     assert seen.rules == [], seen.why()
+
+
+MASKED = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens = nn.Embedding(20, 16, padding_idx=0)
+        layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+        self.encoder, self.out = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False), nn.Linear(16, 2)
+
+    def forward(self, tokens):
+        real = tokens != 0
+        hidden = self.encoder(self.tokens(tokens), src_key_padding_mask=MASK)
+        return self.out(hidden[:, 0])
+
+
+net = Reader()
+optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
+for _ in range(60):
+    tokens = torch.randint(1, 20, (32, 10))
+    lengths = torch.randint(3, 8, (32,))
+    tokens[torch.arange(10) >= lengths[:, None]] = 0
+    loss = nn.functional.cross_entropy(net(tokens), (tokens == 7).any(1).long())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_padding_mask_the_wrong_way_round(run_source: Run) -> None:
+    seen = run_source(MASKED.replace("MASK", "real"))
+    assert seen.rules[:1] == ["stall/mask-inverted"], seen.why()
+    assert "src_key_padding_mask=real" in line_of(seen, "this mask hides")
+
+
+def test_a_padding_mask_that_hides_the_padding_is_no_finding(run_source: Run) -> None:
+    seen = run_source(MASKED.replace("MASK", "~real"))
+    assert "stall/mask-inverted" not in seen.rules, seen.why()

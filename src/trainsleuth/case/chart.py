@@ -54,6 +54,7 @@ class ProcessChart:
     metric_places: dict[str, Place | None] = field(default_factory=dict)
     weights_loaded: list[Fact] = field(default_factory=list)
     samples_rewritten: list[Fact] = field(default_factory=list)  # by being read
+    masked: list[Fact] = field(default_factory=list)  # padding masks, with what they keep and hide
     loaded_itself: list[Fact] = field(default_factory=list)  # a state dict that still was the live weights
     deep: list[Fact] = field(default_factory=list)
     seeds: list[Fact] = field(default_factory=list)
@@ -443,6 +444,9 @@ class ProcessChart:
         for number in fact["params"]:
             self._parameter(number).loaded = True
 
+    def _masked(self, fact: Fact) -> None:
+        keep(self.masked, fact, 24)
+
     def _sample_rewritten(self, fact: Fact) -> None:
         keep(self.samples_rewritten, fact, 64)
 
@@ -553,7 +557,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "process", "rank", "environment", "optimizer", "model", "windows", "loss", "params", "calls", "mode", "loss_call",
         "loss_targets", "loss_without_grad", "held_out", "loader", "loader_pass", "loader_batches", "scheduler", "scheduler_step",
         "scheduler_loaded", "scaler",
-        "step_skipped", "metric", "weights_loaded", "loaded_itself", "sample_rewritten",
+        "step_skipped", "metric", "weights_loaded", "loaded_itself", "sample_rewritten", "masked",
         "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "steps_withheld", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
         "collective", "ddp", "module_switched", "by_hand", "chance", "examined", "bad_weights", "norms_as_built", "drops_in_eval", "end_marks",

@@ -181,6 +181,9 @@ REMEDIES: dict[str, Remedy] = {
             in_what_they_import(targets.shifted_once), in_what_they_import(targets.other_way_round),
         ),
     ),
+    "stall/mask-inverted": Remedy(
+        "Give the mask the other way round: src_key_padding_mask=~mask, or mask == 0.", (at_the_first(input_ignored.mask_the_other_way),),
+    ),
     "stall/input-ignored": Remedy(
         "Print what the named module receives for two different samples: a mask of zeros, the wrong variable, a norm over one element.",
         (input_ignored.no_norm_of_one_number,),

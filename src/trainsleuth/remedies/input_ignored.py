@@ -1,4 +1,4 @@
-"""Cures `stall/input-ignored` where a norm has nothing to compare: over a single number, what is left of it is zero."""
+"""Cures `stall/input-ignored` where a norm has nothing to compare (over a single number, what is left of it is zero), and `stall/mask-inverted`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 import libcst as cst
 
 from trainsleuth.remedies.desk import Desk, Diagnosed
-from trainsleuth.remedies.expressions import torch_nn
-from trainsleuth.remedies.source import NotPossible, called_name
+from trainsleuth.remedies.expressions import argument, calls_at, grouped, rewrite_as, torch_nn
+from trainsleuth.remedies.source import NotPossible, Source, called_name
 
 NORMS = re.compile(r"(?:Layer|Group|Instance)Norm\d?d?$")
 
@@ -30,3 +30,17 @@ def no_norm_of_one_number(desk: Desk, finding: Diagnosed) -> str:
             source.replace(made[0].value, cst.parse_expression(f"{torch_nn(source)}.Identity()"))
             return f"line {source.first_line(made[0])} makes no {norm}: of each number it left nothing to tell samples apart"
     raise NotPossible("the module behind which all samples are equal is no norm that is made at one line")
+
+
+def mask_the_other_way(source: Source, line: int) -> str:
+    """The mask that attention is given in this line is turned round."""
+    for call in calls_at(source, line):
+        given = argument(call, None, "src_key_padding_mask", "key_padding_mask")
+        if given is None or source.code(given.value) == "None":
+            continue
+        if isinstance(given.value, cst.UnaryOperation) and isinstance(given.value.operator, cst.BitInvert):
+            source.replace(given.value, given.value.expression)
+        else:
+            rewrite_as(source, given.value, "~{x}", x=grouped(given.value))
+        return f"the mask in line {source.first_line(call)} is given the other way round: True where attention must not look"
+    raise NotPossible(f"{source.path.name}:{line} gives no mask by its name")

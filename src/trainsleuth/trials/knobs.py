@@ -69,7 +69,7 @@ class Knob:
             return {"at": [[place.file, place.line] for place in where], "in_backward": any("backward" in place.note for place in where)}
         if self.name == "graph-kept":
             return {"at": [[place.file, place.line] for place in where if not place.note.startswith("made here")]}
-        if self.name in ("state-copied", "reparameterised", "own-share", "same-shape-loss", "backward-by-autograd"):
+        if self.name in ("mask-inverted", "state-copied", "reparameterised", "own-share", "same-shape-loss", "backward-by-autograd"):
             return {"at": [[place.file, place.line] for place in where]}
         return dict(self.given)
 
@@ -110,6 +110,8 @@ _ALL = (
     Knob("hidden-state-detached", "state detached", "a recurrent layer does not look back beyond the present batch",
          "how far back the graph reaches", ("autograd/graph-freed",)),
     # -- the loss and its data -----------------------------------------------------------------------------------------
+    Knob("mask-inverted", "other way", "padding masks of attention keep what they hid, and hide what they kept",
+         "masks that keep the padding only", ("stall/mask-inverted",)),
     Knob("softmax-dropped", "logits", "a loss that wants logits gets logits, not probabilities",
          "a softmax or sigmoid right before the loss", ("stall/double-softmax", "stall/probabilities-not-logs")),
     Knob("softmax-over-classes", "over classes", "a softmax over the batch runs over the classes",

@@ -32,6 +32,7 @@ LEAST_DROP = 0.02  # of the loss at the start: less is no learning, however exac
 ERRORS = 4.0  # a drop must be this many times its own error
 MENDED = {  # rules that read what the program asks for, and the knob that mends it afterwards, unseen by them
     "nan/bad-weights": "finite-weights",
+    "stall/mask-inverted": "mask-inverted",
     "precision/optimizer-epsilon": "epsilon",
     "precision/step-without-unscale": "unscaled-in-time",
 }
