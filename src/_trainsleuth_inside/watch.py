@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from _trainsleuth_inside.aside import aside_of
+from _trainsleuth_inside.aside import aside_of, readable
 from _trainsleuth_inside.facts import FactWriter
 from _trainsleuth_inside.governor import Period, Share
 from _trainsleuth_inside.heartbeat import OUTSIDE, Heartbeat
@@ -29,6 +29,7 @@ READ_EVERY, MOST_PASSED_OVER = 0.1, 249  # seconds; losses
 OFTENEST_UPKEEP, RAREST_UPKEEP = 0.02, 1.0  # seconds; while resting, learning rates are noted and rows written so often at most, and at least
 ROWS = 20  # are written in the time that has passed, if the training is young: a run of a second has a curve, too
 MOST_WALKS = 4
+MOST_AT_THE_END = 50_000_000  # numbers that are looked at when the program ends
 SHORTEST_INTERVAL = 0.25  # seconds between rows, once the training is not young any more
 
 
@@ -383,9 +384,27 @@ class Watch:
             for row in model.take():
                 self.facts.write("calls", **row)
 
+    def _look_at_weights(self) -> None:
+        """Weights that are NaN when the program ends: where each later loss was passed over, no backward has shown it."""
+        left, steps, bad = MOST_AT_THE_END, 0, []
+        with self.plainly(), self.torch.no_grad():
+            for record in self.optimizers.values():
+                optimizer = record.optimizer()
+                for parameter in (p for group in (optimizer.param_groups if optimizer is not None else ()) for p in group["params"]):
+                    plain = readable(parameter) and parameter.device.type == "cpu" and parameter.is_floating_point()
+                    if not plain or parameter.numel() > left:
+                        continue
+                    left -= parameter.numel()
+                    if bool(parameter.isnan().any()):
+                        bad.append(self.parameters.number(parameter))
+                        steps = max(steps, record.windows)
+        if bad:
+            self.facts.write("bad_at_the_end", params=bad[:16], windows=steps)
+
     def end(self) -> None:
         if self._pid == os.getpid():
             self.late.drain()
             if self.backwards:
                 self._write_unstepped()
+                self._look_at_weights()
             self.flush()

@@ -1663,3 +1663,34 @@ def test_a_copy_whose_statistics_are_those_it_was_built_with_is_named(run_source
 def test_copies_with_statistics_and_other_networks_are_no_finding(run_source: Run, copy: str, update: str) -> None:
     seen = run_source(AVERAGED_WEIGHTS.format(copy=copy, update=update))
     assert seen.rules == [], seen.why()
+
+
+SKIPS = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+for step in range(90):
+    x = torch.randn(16, 4)
+    loss = nn.functional.cross_entropy(net(x), x[:, :3].argmax(1))
+    if step == 70:
+        loss = loss + BREAKS
+    if not loss.isfinite():
+        continue
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_weights_that_are_nan_while_every_later_loss_is_passed_over(run_source: Run) -> None:
+    seen = run_source(SKIPS.replace("BREAKS", "torch.acos((net[0].weight[0] * 0 + 1).clamp(-1, 1)).sum()"))
+    assert any(rule.startswith("nan/") for rule in seen.rules), seen.why()
+    assert seen.report["verdict"] == "sick"
+
+
+def test_losses_that_are_passed_over_while_the_weights_stay_sound_are_no_finding(run_source: Run) -> None:
+    seen = run_source(SKIPS.replace("BREAKS", "torch.log(x.sum() * 0)"))
+    assert not any(rule.startswith("nan/") and finding["severity"] != "note" for rule, finding in zip(seen.rules, seen.findings)), seen.why()

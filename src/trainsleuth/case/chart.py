@@ -447,6 +447,12 @@ class ProcessChart:
     def _masked(self, fact: Fact) -> None:
         keep(self.masked, fact, 24)
 
+    def _bad_at_the_end(self, fact: Fact) -> None:
+        """Every loss that was back-propagated may have been finite: then the last step broke them, and those after it were passed over."""
+        for number in fact["params"]:
+            keep(self.bad_parameters, self._parameter(number).name, 16)
+        self.bad_between = self.bad_between or (max(0, fact["windows"] - 1), fact["windows"] + 1)
+
     def _sample_rewritten(self, fact: Fact) -> None:
         keep(self.samples_rewritten, fact, 64)
 
@@ -557,7 +563,7 @@ _HANDLERS: dict[str, Callable[[ProcessChart, Fact], None]] = {
         "process", "rank", "environment", "optimizer", "model", "windows", "loss", "params", "calls", "mode", "loss_call",
         "loss_targets", "loss_without_grad", "held_out", "loader", "loader_pass", "loader_batches", "scheduler", "scheduler_step",
         "scheduler_loaded", "scaler",
-        "step_skipped", "metric", "weights_loaded", "loaded_itself", "sample_rewritten", "masked",
+        "step_skipped", "metric", "weights_loaded", "loaded_itself", "sample_rewritten", "masked", "bad_at_the_end",
         "optimizer_loaded", "deep", "seed", "probe_off", "knob", "crash",
         "compiled", "autograd_grad", "unstepped", "steps_withheld", "weights_file", "interrupted", "exit", "stop", "threads", "fork", "collectives",
         "collective", "ddp", "module_switched", "by_hand", "chance", "examined", "bad_weights", "norms_as_built", "drops_in_eval", "end_marks",

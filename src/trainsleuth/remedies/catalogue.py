@@ -431,7 +431,10 @@ REMEDIES: dict[str, Remedy] = {
             bad_samples.missing_numbers_become_zero,
         ),
     ),
-    "nan/first-operation": Remedy("Look at the operands of that operation: keep them in the range that it bears, before it, not after it."),
+    "nan/first-operation": Remedy(
+        "Look at the operands of that operation: keep them in the range that it bears, before it, not after it.",
+        (at_the_first(not_finite.inverse_not_at_one),),
+    ),
     "crash/native-code": Remedy(
         "Look at what the named line hands to native code: memory that is gone, an index without a check, a library of another version.",
         (processes.no_newest_instructions,),

@@ -149,7 +149,7 @@ _ALL = (
     Knob("operation-guarded", "guarded", "the operation that made the first bad number gets operands that it bears",
          "the first number that is not finite",
          ("nan/log-of-zero", "nan/sqrt-at-zero", "nan/zero-division", "nan/exp-overflow", "nan/softmax-of-empty-row",
-          "nan/variance-of-one-sample", "nan/where-trap", "nan/ctc-infinite")),
+          "nan/variance-of-one-sample", "nan/where-trap", "nan/ctc-infinite", "nan/first-operation")),
     Knob("operation-in-32-bits", "in 32 bits", "the operation that overflowed is computed in 32 bits",
          "the first number that is not finite", ("nan/half-overflow",), actuator="operation-guarded"),
     Knob("saved-tensors-copied", "copies saved", "autograd keeps a copy of each tensor that it saves for backward",

@@ -6,7 +6,8 @@ What it detects
 Why it matters
     Everything after it is a consequence. The line that prints NaN first is rarely the line that made it.
 How it is confirmed
-    The program is run again in a sandbox, from the same random numbers, with every operation watched near that step.
+    The program is run again in a sandbox, from the same random numbers, with every operation watched near that step. Where
+    it is an operation with a known range (acos, asin, atanh, tan), a trial keeps its operands inside (knob `operation-guarded`).
 How to cure it
     Look at the operands that are shown: which of them is out of the range that the operation bears?
 When it is wrong
@@ -18,7 +19,7 @@ from trainsleuth.rules.kinds import Verdict, cause_rule
 from trainsleuth.rules.origins import CONSEQUENCES, SYMPTOMS, judged
 
 
-@cause_rule("nan/first-operation", explains=SYMPTOMS, masks=CONSEQUENCES)
+@cause_rule("nan/first-operation", explains=SYMPTOMS, masks=CONSEQUENCES, settled_by=("operation-guarded",))
 def rule(chart: ProcessChart) -> Verdict:
     return judged(
         chart,
