@@ -41,6 +41,9 @@ class ParameterBook:
         record = self._records[key] = ParameterRecord(self._next, parameter)
         return record
 
+    def alive(self) -> List[Any]:
+        return [parameter for record in self._records.values() if (parameter := record.ref()) is not None]
+
     def describe(self, named: Iterable[Tuple[str, Any]]) -> List[List[Any]]:
         """Rows for a fact: number, name, shape, type, trainable, the line that froze it, the line that put it into its module and when."""
         rows: List[List[Any]] = []

@@ -384,20 +384,16 @@ class Watch:
             for row in model.take():
                 self.facts.write("calls", **row)
 
-    def _look_at_weights(self) -> None:
-        """Weights that are NaN when the program ends: where each later loss was passed over, no backward has shown it."""
-        left, steps, bad = MOST_AT_THE_END, 0, []
+    def look_at_weights(self, steps: int) -> None:
+        """Weights that are NaN when an optimizer goes, or the program ends: where each later loss was passed over, no backward has shown it."""
+        left, bad = MOST_AT_THE_END, []
         with self.plainly(), self.torch.no_grad():
-            for record in self.optimizers.values():
-                optimizer = record.optimizer()
-                for parameter in (p for group in (optimizer.param_groups if optimizer is not None else ()) for p in group["params"]):
-                    plain = readable(parameter) and parameter.device.type == "cpu" and parameter.is_floating_point()
-                    if not plain or parameter.numel() > left:
-                        continue
-                    left -= parameter.numel()
-                    if bool(parameter.isnan().any()):
-                        bad.append(self.parameters.number(parameter))
-                        steps = max(steps, record.windows)
+            for parameter in self.parameters.alive():
+                if not readable(parameter) or parameter.device.type != "cpu" or not (parameter.requires_grad and parameter.is_floating_point()):
+                    continue
+                left -= parameter.numel()
+                if left >= 0 and bool(parameter.isnan().any()):
+                    bad.append(self.parameters.number(parameter))
         if bad:
             self.facts.write("bad_at_the_end", params=bad[:16], windows=steps)
 
@@ -406,5 +402,5 @@ class Watch:
             self.late.drain()
             if self.backwards:
                 self._write_unstepped()
-                self._look_at_weights()
+                self.look_at_weights(max((record.windows for record in self.optimizers.values()), default=0))
             self.flush()

@@ -49,6 +49,8 @@ def install(watch: Watch, probe: Probe) -> None:
         watch.book()
         record = watch.optimizers.pop(key, None)
         snapshots.pop(key, None)
+        if record is not None and not record.repeated:
+            watch.look_at_weights(record.windows)
         row = None if record is None else record.take()
         if row is not None:
             watch.facts.write("windows", **row)

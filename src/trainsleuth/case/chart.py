@@ -449,8 +449,12 @@ class ProcessChart:
 
     def _bad_at_the_end(self, fact: Fact) -> None:
         """Every loss that was back-propagated may have been finite: then the last step broke them, and those after it were passed over."""
-        for number in fact["params"]:
-            keep(self.bad_parameters, self._parameter(number).name, 16)
+        from_the_start = {name for early in self.bad_weights for name, _ in early["rows"]}
+        broken = [p for p in map(self._parameter, fact["params"]) if p.owners and not from_the_start & {p.name, *p.names.values()}]
+        for parameter in broken:
+            keep(self.bad_parameters, parameter.name, 16)
+        if not broken:
+            return
         self.bad_between = self.bad_between or (max(0, fact["windows"] - 1), fact["windows"] + 1)
 
     def _sample_rewritten(self, fact: Fact) -> None:
