@@ -147,8 +147,8 @@ class ProcessChart:
 
     def called_parameters(self) -> list[Parameter]:
         """Parameters of models that were called with gradients on."""
-        numbers = {n for model in self.models.values() if any(grad for _, grad, _ in model.calls) for n in model.parameters}
-        return [self.parameters[n] for n in sorted(numbers) if n in self.parameters]
+        numbers = dict.fromkeys(n for model in self.models.values() if any(grad for _, grad, _ in model.calls) for n in model.parameters)
+        return [self.parameters[n] for n in numbers if n in self.parameters]
 
     # -- one method per kind of fact -------------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ def rule(chart: ProcessChart) -> Verdict:
         where=[Spot(at, "freezes " + count([p for p in frozen if p.frozen_at == at], "parameter")) for at in largest[:3]]
         or [model.at for model in chart.models.values()][:1],
         evidence=[
-            f"frozen: {names(frozen)}, {count(elements(frozen), 'number')}"
+            f"frozen: {names(_one_of_each_part(frozen))}, {count(elements(frozen), 'number')}"
             + (f"; {count(random, 'parameter')} of them never loaded from anywhere, so they stay random" if random else ""),
             f"left to train: {names(left) or 'nothing'}, {count(elements(left), 'number')}",
         ],
@@ -66,6 +66,16 @@ def rule(chart: ProcessChart) -> Verdict:
         certain=False,
         look_for="" if largest else "frozen",
     )
+
+
+def _one_of_each_part(parameters: list[Parameter]) -> list[Parameter]:
+    """The same parameters, those first that stand for a part of the model each: the first few names should tell what is frozen."""
+    parts: dict[str, Parameter] = {}
+    for parameter in parameters:
+        words = parameter.name.split(".")
+        parts.setdefault(".".join(words[: 2 if len(words) > 2 else 1]), parameter)
+    standing_for = {parameter.number for parameter in parts.values()}
+    return [*parts.values(), *(parameter for parameter in parameters if parameter.number not in standing_for)]
 
 
 def _freed_in_vain(chart: ProcessChart, frozen: list[Parameter], now: Standing | str) -> Seen | None:
