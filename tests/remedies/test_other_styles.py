@@ -16,6 +16,16 @@ from trainsleuth.rules.catalogue import all_rules
 # rule, source, lines of the finding (`text|note`), evidence, lines taken out, lines put in
 STYLES: list[tuple[str, str, list[str], list[str], list[str], list[str]]] = [
     (
+        "nan/first-operation",
+        """
+        def apart(u, v):
+            cosine = F.cosine_similarity(u, v).clamp(-1, 1)
+            return torch.arccos(cosine) / math.pi
+        """,
+        ["return torch.arccos|the first bad number is made here"], [],
+        ["return torch.arccos(cosine) / math.pi"], ["return torch.arccos(cosine.clamp(-1 + 1e-6, 1 - 1e-6)) / math.pi"],
+    ),
+    (
         "stall/mask-inverted",
         """
         class Reader(nn.Module):
@@ -2565,7 +2575,7 @@ ADVICE = [
     ("schedule/warmup-never-ends", "group['lr'] = base * min(1, step / 1000)\n"), ("stall/learning-rate-zero", "opt = Adam(ps, lr=rate())\n"),
     ("hang/python-lock", "lock.acquire()\n"), ("ranks/collective-missing", "dist.barrier()\n"), ("nan/log-of-zero", "loss = entropy(p)\n"),
     ("autograd/modified-in-place", "update(h)\n"), ("stall/double-softmax", "loss = crit(net(x), y)\n"),
-    ("nan/first-operation", "angle = torch.acos(cosine)\n"), ("crash/known", "net.load_state_dict(state)\n"),
+    ("nan/first-operation", "slope = torch.tan(angle)\n"), ("crash/known", "net.load_state_dict(state)\n"),
     ("logging/points-dropped", "run.log({'a': 1}, counters)\n"), ("logging/step-not-increasing", "note('a', 1, step)\n"),
     ("logging/two-writers", "writer = SummaryWriter()\n"),
     ("crash/native-code", "rows = windows[order]\n"),
