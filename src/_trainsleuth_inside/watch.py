@@ -386,6 +386,8 @@ class Watch:
 
     def look_at_weights(self, steps: int) -> None:
         """Weights that are NaN when an optimizer goes, or the program ends: where each later loss was passed over, no backward has shown it."""
+        if self.aside():  # an optimizer may go at any moment, within a mode of the program's own, too
+            return
         left, bad = MOST_AT_THE_END, []
         with self.plainly(), self.torch.no_grad():
             for parameter in self.parameters.alive():

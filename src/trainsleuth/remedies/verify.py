@@ -17,6 +17,7 @@ from trainsleuth.case.run_chart import RunChart
 from trainsleuth.remedies.desk import Diagnosed
 from trainsleuth.remedies.patch import Patch
 from trainsleuth.rules.arbiter import Diagnosis, diagnose
+from trainsleuth.rules.catalogue import rule_named
 from trainsleuth.rules.kinds import EXAMINED, STANDSTILLS
 from trainsleuth.rules.origins import stopped_by_itself
 from trainsleuth.rules.wording import loss
@@ -87,7 +88,9 @@ def check(bench: Bench, finding: Diagnosed, patch: Patch, windows: int | None = 
         yield from _check_precision(bench, patch)
         return
     recorded = _shown(bench.case.facts, None)
-    bench = replace(bench, windows=windows or _windows(bench, recorded, getattr(finding, "step", None) or 0))
+    named = rule_named(finding.rule)
+    first_seen = getattr(finding, "step", None) if named is not None and named.structural else None  # of others it is where they were judged
+    bench = replace(bench, windows=windows or _windows(bench, recorded, first_seen or 0))
     watched = [Path(place.file) for place in finding.where]
     loss_at = bench.loss_named_by(finding.where)
     remedy = bench.trial("remedy", "patched", files=patch.files, watched=watched, loss_at=loss_at)

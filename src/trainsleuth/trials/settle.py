@@ -286,8 +286,9 @@ def _settle_one(bench: Bench, finding: Suspected, rewrites: Rewrites, share: int
         yield Note(f"{finding.id}: trials that are shorter than the run leave it open, so they go on as far as it did ({bench.windows:,} steps)")
         best = yield from _best_of(bench, finding, knobs, rewrites, share)
     by_kernels = finding.rule.startswith("hang/openmp") or finding.rule in ("hang/fork-with-live-threads", "hang/dataloader-worker", *STANDSTILLS)
-    if best is not None and by_kernels and knobs:
-        best = yield from _with_its_pace(bench, finding, knobs[0], best)
+    turned = next((knob for knob in knobs if best is not None and any(known.label == knob.label for known in best.trials)), None)
+    if best is not None and by_kernels and turned is not None:
+        best = yield from _with_its_pace(bench, finding, turned, best)
     if best is not None:
         yield Settled(finding.id, best)
     if best is None or best.status == "refuted" or (by_kernels and best.status == "confirmed"):
